@@ -1,0 +1,814 @@
+"""`evaluate`: one model's predictions, everything that RISE says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from math import inf, isfinite, isnan, nan
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rise_core.curve import Curve, SortedSample, merge_samples
+from rise_core.exceptions import ColumnError, PredictionsError
+from rise_core.gap import (
+    SEGMENT_NAMES,
+    Band,
+    BandGroup,
+    Segment,
+    areas_between,
+    measure_stretch,
+    wilson_interval,
+)
+from rise_core.indicators import (
+    Displacement,
+    Indicators,
+    demographic_parity_ratio,
+    displacements,
+    knee_indicators,
+    mean_fairness,
+    spread,
+)
+from rise_core.knees import DETECTORS, SIDES, Bend, Detector, Knee, Side, twin_knees
+from rise_core.mix import Method, Piece, cut_into_pieces
+from rise_core.predictions import CORRECTNESS, ENVIRONMENT, Factor, Predictions
+from rise_core.residuals import residual_named
+
+__all__ = ["Evaluation", "Settings", "evaluate", "evaluate_predictions"]
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+BaseRates = Literal["observed", "equal"]
+
+BETWEEN_GROUPS = ("dp", "md", "md_decision", "f_mean", "f_shift", "f_acc", "w1")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How an evaluation is made; everything but the rows.
+
+    Attributes
+    ----------
+    threshold : decision ``ŷ = 1[p ≥ threshold]``, in [0, 1]
+    residual : "signed_error" (``p − y``) or "decision_gap" (``ŷ − p``)
+    base_rates : "observed", or "equal" for rows weighted by ``P(y) / P(y | a)``
+    detector : "prominent", or "kneed" for classic Kneedle
+    sensitivity : Kneedle's S
+    """
+
+    threshold: float = 0.5
+    residual: str = "signed_error"
+    base_rates: BaseRates = "observed"
+    detector: Detector = "prominent"
+    sensitivity: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be meant."""
+        residual_named(self.residual)
+        if not 0 <= self.threshold <= 1:
+            raise PredictionsError(f"threshold must lie in [0, 1]; came {self.threshold!r}.")
+        if self.base_rates not in ("observed", "equal"):
+            raise PredictionsError(
+                f"base_rates must be 'observed' or 'equal'; came {self.base_rates!r}."
+            )
+        if self.detector not in DETECTORS:
+            known = " or ".join(map(repr, DETECTORS))
+            raise PredictionsError(f"detector must be {known}; came {self.detector!r}.")
+
+
+def evaluate(
+    y_true: Any,
+    y_prob: Any,
+    *,
+    sensitive_features: Any,
+    sensitive: str | None = None,
+    environment: Any = None,
+    threshold: float = 0.5,
+    residual: str = "signed_error",
+    sample_weight: Any = None,
+    pos_label: Any = None,
+    base_rates: BaseRates = "observed",
+    cluster: Any = None,
+    detector: Detector = "prominent",
+    sensitivity: float = 1.0,
+) -> Evaluation:
+    """Evaluate one model: where, and for whom, it errs.
+
+    Parameters
+    ----------
+    y_true : labels, shape (n,), two distinct values
+    y_prob : score of the positive class, shape (n,), in [0, 1]
+    sensitive_features : groups, shape (n,), or several columns (a frame, a mapping); each is
+        evaluated, see `Evaluation.by_feature`
+    sensitive : the group to look at; unnamed, the smaller of two groups
+    environment : shape (n,), optional, see `Evaluation.by_environment`
+    threshold : decision threshold, in [0, 1]
+    residual : "signed_error" (``p − y``) or "decision_gap" (``ŷ − p``)
+    sample_weight : positive weights, shape (n,), optional
+    pos_label : the positive label; needed where the labels do not tell
+    base_rates : "observed" or "equal" (every group reweighted to the pooled base rate)
+    cluster : rows that belong together, shape (n,), optional; used by resampling
+    detector, sensitivity : "prominent", or "kneed" with its S
+
+    Returns
+    -------
+    Evaluation
+
+    Raises
+    ------
+    PredictionsError
+        labels that are not binary, scores outside [0, 1], an empty table, …
+
+    Examples
+    --------
+    >>> ev = evaluate([1, 0, 1, 0], [0.9, 0.2, 0.6, 0.7], sensitive_features=list("aabb"))
+    >>> round(ev.indicators.accuracy, 2)
+    0.75
+
+    References
+    ----------
+    shared definition of every value: ``docs/method.md``
+    """
+    predictions = Predictions.from_columns(
+        y_true,
+        y_prob,
+        sensitive_features=sensitive_features,
+        environment=environment,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+        cluster=cluster,
+    )
+    settings = Settings(threshold, residual, base_rates, detector, sensitivity)
+    return evaluate_predictions(predictions, sensitive=sensitive, settings=settings)
+
+
+def evaluate_predictions(
+    predictions: Predictions,
+    *,
+    feature: str | None = None,
+    sensitive: str | None = None,
+    settings: Settings | None = None,
+) -> Evaluation:
+    """Evaluate predictions that are already checked.
+
+    Parameters
+    ----------
+    predictions : checked rows
+    feature : name of the sensitive column; the first by default
+    sensitive : the group to look at; unnamed, the smaller of two groups
+    settings : threshold, residual, base rates, detector
+
+    Raises
+    ------
+    ColumnError
+        no such sensitive column, or no such group in it
+    """
+    settings = settings or Settings()
+    factor = predictions.feature(feature)
+    if sensitive is not None and str(sensitive) not in factor.labels:
+        known = ", ".join(map(repr, factor.labels))
+        raise ColumnError(f"No group {sensitive!r} in {factor.name!r}. There are: {known}.")
+    roles = _choose_sensitive(factor, None if sensitive is None else str(sensitive))
+    return _evaluate(predictions, factor, roles, settings)
+
+
+@dataclass(frozen=True)
+class _Roles:
+    """Who is compared with whom, and how that was decided."""
+
+    sensitive: str | None
+    reference: str | None
+    chosen: str
+
+
+def _choose_sensitive(factor: Factor, named: str | None) -> _Roles:
+    """Sensitive and reference group; two unnamed groups: the smaller one is sensitive."""
+    counts = dict(zip(factor.labels, map(int, factor.counts), strict=True))
+    chosen = "named"
+    if named is None:
+        if len(counts) != 2:
+            reason = "one group only" if len(counts) < 2 else "more than two groups"
+            return _Roles(None, None, f"none named, {reason}")
+        first, second = factor.labels
+        named = first if counts[first] < counts[second] else second
+        chosen = "the smaller group" if counts[first] != counts[second] else "the later label"
+    others = [label for label in factor.labels if label != named]
+    reference = max(others, key=lambda label: counts[label]) if others else None
+    return _Roles(named, reference, chosen)
+
+
+def _evaluate(
+    predictions: Predictions, factor: Factor, roles: _Roles, settings: Settings
+) -> Evaluation:
+    notes: dict[str, str] = {}
+    weights = predictions.sample_weight
+    if settings.base_rates == "equal":
+        predictions, factor, notes = _with_both_labels(predictions, factor)
+        weights = _equal_base_rate_weights(predictions, factor)
+
+    y_true, y_prob = predictions.y_true, predictions.y_prob
+    y_pred = y_prob >= settings.threshold
+    residual = residual_named(settings.residual).compute(y_true, y_prob, y_pred)
+    split = _Split(factor, weights)
+    samples = split.samples(residual)
+    if weights is None:
+        pooled = merge_samples(samples)
+    else:
+        pooled = SortedSample.from_values(residual, weights)
+    rates = _rates(split, y_true, y_prob, y_pred)
+
+    def curve(label: str, sample: SortedSample, row: Mapping[str, float]) -> Curve:
+        return _make_curve(label, sample, pooled, row, settings)
+
+    overall = curve("all", pooled, rates["all"])
+    made = {
+        label: curve(label, sample, rates[label])
+        for label, sample in zip(factor.labels, samples, strict=True)
+    }
+    groups = {label: made[label] for label in _display_order(factor.labels, roles)}
+    indicators, undefined = _indicators(overall, groups, roles)
+    return Evaluation(
+        predictions=predictions,
+        factor=factor,
+        sensitive=roles.sensitive if roles.sensitive in groups else None,
+        reference=roles.reference if roles.reference in groups else None,
+        sensitive_chosen=roles.chosen,
+        settings=settings,
+        indicators=indicators,
+        undefined={**notes, **undefined},
+        overall=overall,
+        groups=groups,
+        residual_values=residual,
+        weight_values=weights,
+        roles=roles,
+    )
+
+
+def _display_order(labels: tuple[str, ...], roles: _Roles) -> list[str]:
+    """Reference first and sensitive last, the others between in their own order."""
+    ends = {roles.reference: 0, roles.sensitive: 2}
+    return sorted(labels, key=lambda label: ends.get(label, 1))
+
+
+class _Split:
+    """Rows parted by group: masks for two groups, one ordering for more."""
+
+    def __init__(self, factor: Factor, weights: FloatArray | None) -> None:
+        self.factor, self.weights = factor, weights
+        self.k = len(factor.labels)
+        self.codes = factor.codes
+
+    @cached_property
+    def _selectors(self) -> list[Any]:
+        if self.k == 1:
+            return [slice(None)]
+        if self.k == 2:
+            second = self.codes.astype(bool)
+            return [~second, second]
+        small = np.uint8 if self.k <= 256 else np.uint16 if self.k <= 65536 else np.intp
+        # numpy sorts small integers by radix: linear in the rows.
+        order = np.argsort(self.codes.astype(small), kind="stable")
+        return np.split(order, np.cumsum(self.factor.counts)[:-1])
+
+    def samples(self, values: FloatArray) -> list[SortedSample]:
+        weights = self.weights
+        return [
+            SortedSample.from_values(values[rows], None if weights is None else weights[rows])
+            for rows in self._selectors
+        ]
+
+    def sums(self, values: NDArray[Any] | None) -> FloatArray:
+        """Weighted sum of values (None: of ones) by group, shape (k,)."""
+        factors = [x for x in (values, self.weights) if x is not None]
+        if not factors:
+            return np.bincount(self.codes, minlength=self.k).astype(np.float64)
+        product = factors[0] if len(factors) == 1 else factors[0] * factors[1]
+        return np.bincount(self.codes, weights=product, minlength=self.k)
+
+
+def _rates(
+    split: _Split, y_true: NDArray[np.int8], y_prob: FloatArray, y_pred: BoolArray
+) -> dict[str, dict[str, float]]:
+    """Share, base rate, positive rate, accuracy and mean score of every group and of all."""
+    if split.weights is None:
+        # One count over (group, label, decision) gives all three rates.
+        cell = split.codes * 4
+        cell += (y_true << 1) | y_pred
+        table = np.bincount(cell, minlength=4 * split.k).reshape(split.k, 2, 2)
+        weight = table.sum(axis=(1, 2)).astype(np.float64)
+        sums = {
+            "base_rate": table[:, 1].sum(axis=1),
+            "positive_rate": table[:, :, 1].sum(axis=1),
+            "accuracy": table[:, 0, 0] + table[:, 1, 1],
+        }
+    else:
+        weight = split.sums(None)
+        sums = {
+            "base_rate": split.sums(y_true),
+            "positive_rate": split.sums(y_pred),
+            "accuracy": split.sums(y_pred == y_true),
+        }
+    sums["mean_score"] = split.sums(y_prob)
+    sums["share"] = weight
+    total = float(weight.sum())
+    found = {"all": {name: float(s.sum()) / total for name, s in sums.items()}}
+    for i, label in enumerate(split.factor.labels):
+        row = {name: float(s[i] / weight[i]) for name, s in sums.items()}
+        found[label] = {**row, "share": float(weight[i]) / total}
+    return found
+
+
+def _make_curve(
+    label: str,
+    sample: SortedSample,
+    pooled: SortedSample,
+    row: Mapping[str, float],
+    settings: Settings,
+) -> Curve:
+    """Place a sorted sample among all rows: its median position and its knees."""
+    # h rises with the residual, so the median of the rows' percentiles is that of the middle rows.
+    low, high = sample.middle
+    position = (
+        pooled.percentile(float(sample.values[low])) + pooled.percentile(float(sample.values[high]))
+    ) / 2
+    knees: dict[Side, Knee | None] = {}
+    reasons: dict[str, str] = {}
+    for side, bend in twin_knees(sample, settings.detector, settings.sensitivity).items():
+        knees[side] = _place(bend, side, sample, pooled) if isinstance(bend, Bend) else None
+        if isinstance(bend, str):
+            reasons[side] = bend
+    return Curve(
+        label=label,
+        sample=sample,
+        median_residual=sample.median,
+        median_position=position,
+        left_knee=knees["left"],
+        right_knee=knees["right"],
+        knee_reasons=reasons,
+        **row,
+    )
+
+
+def _place(bend: Bend, side: Side, sample: SortedSample, pooled: SortedSample) -> Knee:
+    return Knee(
+        side=side,
+        index=bend.index,
+        residual=bend.residual,
+        percentile=pooled.percentile(bend.residual),
+        own_percentile=sample.percentile(bend.residual),
+        strength=bend.strength,
+        shape=bend.shape,
+    )
+
+
+def _indicators(
+    overall: Curve, groups: Mapping[str, Curve], roles: _Roles
+) -> tuple[Indicators, dict[str, str]]:
+    if len(groups) < 2:
+        only = next(iter(groups))
+        reason = f"there is one group only ({only!r}); a comparison needs two"
+        return (
+            Indicators(overall.accuracy, *[nan] * len(BETWEEN_GROUPS)),
+            dict.fromkeys(BETWEEN_GROUPS, reason),
+        )
+    rates = {label: curve.positive_rate for label, curve in groups.items()}
+    dp, no_dp = demographic_parity_ratio(rates, roles.sensitive, roles.reference)
+    f_shift, f_acc, undefined = knee_indicators(overall, groups)
+    if no_dp:
+        undefined["dp"] = no_dp
+    w1, _ = _widest_gap(groups)
+    return (
+        Indicators(
+            accuracy=overall.accuracy,
+            dp=dp,
+            md=spread([curve.mean_score for curve in groups.values()]),
+            md_decision=spread(list(rates.values())),
+            f_mean=mean_fairness([curve.median_position for curve in groups.values()]),
+            f_shift=f_shift,
+            f_acc=f_acc,
+            w1=w1,
+        ),
+        undefined,
+    )
+
+
+def _widest_gap(groups: Mapping[str, Curve]) -> tuple[float, tuple[str, str]]:
+    """Largest W1 over pairs of groups, and the pair as (group, reference)."""
+    best, pair = -1.0, ("", "")
+    for (reference, b), (group, a) in combinations(groups.items(), 2):
+        (area,) = areas_between(a.sample, b.sample, (0.0, 1.0))
+        if area > best:
+            best, pair = area, (group, reference)
+    return best, pair
+
+
+def _with_both_labels(
+    predictions: Predictions, factor: Factor
+) -> tuple[Predictions, Factor, dict[str, str]]:
+    """Leave out the groups that lack a label: no weight can give them the pooled base rate."""
+    positives = np.bincount(factor.codes, weights=predictions.y_true, minlength=len(factor.labels))
+    lacking = (positives == 0) | (positives == factor.counts)
+    if not lacking.any():
+        return predictions, factor, {}
+    names = [label for label, bad in zip(factor.labels, lacking, strict=True) if bad]
+    quoted = ", ".join(map(repr, names))
+    if lacking.all():
+        raise PredictionsError(
+            f"At equal base rates nothing is defined: {quoted} each hold one label only. "
+            "Look at the observed base rates."
+        )
+    keep = ~lacking[factor.codes]
+    reason = f"no equal base rate in a group with one label only ({quoted})"
+    return predictions.subset(keep, reason), factor.take(keep), {"base_rates": reason}
+
+
+def _equal_base_rate_weights(predictions: Predictions, factor: Factor) -> FloatArray | None:
+    """Weights ``w · P(y) / P(y | a)``, or None where they are all equal."""
+    y, k = predictions.y_true.astype(np.intp), len(factor.labels)
+    cell = factor.codes * 2 + y
+    table = np.bincount(cell, weights=predictions.sample_weight, minlength=2 * k).reshape(k, 2)
+    within = table / table.sum(axis=1, keepdims=True)
+    pooled = table.sum(axis=0) / table.sum()
+    weights = (pooled / within).reshape(-1)[cell]
+    if predictions.sample_weight is not None:
+        weights = weights * predictions.sample_weight
+    return None if np.ptp(weights) <= 1e-12 * weights.max() else weights
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What RISE says of one model's predictions; made by `evaluate`, never changed.
+
+    Attributes
+    ----------
+    predictions : the rows used, and the account of those left out
+    factor : groups of those rows
+    sensitive, reference : the two groups compared, where they are known
+    sensitive_chosen : how the sensitive group was decided ("named", "the smaller group", …)
+    settings : threshold, residual, base rates, detector
+    indicators : accuracy, dp, md, md_decision, f_mean, f_shift, f_acc, w1; nan when undefined
+    undefined : indicator name to the reason why it is undefined
+    overall : Curve of all rows
+    groups : label to Curve; the reference first, the sensitive group last
+    residual_values : residual of every row, shape (n,), in row order
+    weight_values : weight of every row, shape (n,), or None
+    """
+
+    predictions: Predictions
+    factor: Factor
+    sensitive: str | None
+    reference: str | None
+    sensitive_chosen: str
+    settings: Settings
+    indicators: Indicators
+    undefined: Mapping[str, str]
+    overall: Curve
+    groups: Mapping[str, Curve]
+    residual_values: FloatArray
+    weight_values: FloatArray | None
+    roles: _Roles
+
+    @property
+    def feature(self) -> str:
+        """Name of the sensitive column."""
+        return self.factor.name
+
+    @property
+    def threshold(self) -> float:
+        """Decision threshold."""
+        return self.settings.threshold
+
+    @property
+    def residual(self) -> str:
+        """Residual mode, "signed_error" or "decision_gap"."""
+        return self.settings.residual
+
+    @property
+    def base_rates(self) -> str:
+        """Base rates, "observed" or "equal"."""
+        return self.settings.base_rates
+
+    @property
+    def n(self) -> int:
+        """Rows used; ``n_rows == n + sum(left_out.values())``."""
+        return self.overall.n
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that came in."""
+        return self.predictions.n_rows
+
+    @property
+    def left_out(self) -> Mapping[str, int]:
+        """Reason to number of rows left out."""
+        return self.predictions.left_out
+
+    @cached_property
+    def majority_accuracy(self) -> float:
+        """Accuracy of always deciding for the more frequent label, in [0, 1]."""
+        return max(self.overall.base_rate, 1 - self.overall.base_rate)
+
+    @cached_property
+    def pair_displacements(self) -> tuple[Displacement, ...]:
+        """Displacement of the knees of every pair of groups on both sides."""
+        return tuple(displacements(self.overall, self.groups))
+
+    @property
+    def displacements(self) -> pd.DataFrame:
+        """Displacements as a table: side, group, reference, delta_h, delta_d, h, v."""
+        columns = ["side", "group", "reference", "delta_h", "delta_d", "h", "v"]
+        return pd.DataFrame([vars(d) for d in self.pair_displacements], columns=columns)
+
+    @cached_property
+    def widest_pair(self) -> tuple[str, str] | None:
+        """The two groups, (group, reference), farthest apart by W1; None for one group."""
+        return _widest_gap(self.groups)[1] if len(self.groups) > 1 else None
+
+    @cached_property
+    def segments(self) -> tuple[Segment, ...]:
+        """Left tail, core and right tail, each with its share of W1; they add up to it.
+
+        The cuts are the pooled knees' positions; a missing knee cuts nothing. With more than two
+        groups the pair farthest apart is described.
+        """
+        if self.widest_pair is None:
+            return ()
+        knees = {side: self.overall.knee(side) for side in SIDES}
+        inner = [knee.percentile for knee in knees.values() if knee is not None]
+        names = [
+            name
+            for name, needed in zip(SEGMENT_NAMES, ("left", None, "right"), strict=True)
+            if needed is None or knees[needed] is not None  # type: ignore[index]
+        ]
+        return self._stretches(names, [0.0, *inner, 1.0], self.widest_pair)
+
+    def _stretches(
+        self, names: list[str], cuts: list[float], pair: tuple[str, str]
+    ) -> tuple[Segment, ...]:
+        samples = (self.groups[pair[0]].sample, self.groups[pair[1]].sample)
+        areas = areas_between(*samples, cuts)
+        total = self.indicators.w1
+        return tuple(
+            measure_stretch(name, q0, q1, pair, samples, area, total)
+            for name, q0, q1, area in zip(names, cuts[:-1], cuts[1:], areas, strict=True)
+        )
+
+    def band(self, q0: float, q1: float) -> Band:
+        """Look into a stretch of the global curve.
+
+        Parameters
+        ----------
+        q0, q1 : global percentiles, ``0 ≤ q0 < q1 ≤ 1``
+
+        Returns
+        -------
+        Band
+            the gap between the groups there, each group's presence, and the rows
+
+        Raises
+        ------
+        PredictionsError
+            ends out of order or outside [0, 1]
+        """
+        if not 0 <= q0 < q1 <= 1:
+            raise PredictionsError(f"A band needs 0 ≤ q0 < q1 ≤ 1; came {q0!r} and {q1!r}.")
+        gap = None
+        if self.widest_pair is not None:
+            cuts = [0.0, q0, q1, 1.0]
+            gap = self._stretches(["before", "band", "after"], cuts, self.widest_pair)[1]
+        position = self.overall.percentile(self.residual_values)
+        inside = (position >= q0) & (position <= q1)
+        rows = np.flatnonzero(inside)
+        codes = self.factor.codes[rows]
+        weights = self.weight_values
+        y_true, y_prob = self.predictions.y_true[rows], self.predictions.y_prob[rows]
+        y_pred = y_prob >= self.threshold
+        groups = {}
+        band_weight = float(rows.size) if weights is None else float(weights[rows].sum())
+        for label, curve in self.groups.items():
+            mine = codes == self.factor.labels.index(label)
+            n = int(np.count_nonzero(mine))
+            weight = float(n) if weights is None else float(weights[rows][mine].sum())
+            share = weight / band_weight if rows.size else nan
+            low, high = wilson_interval(share, rows.size) if rows.size else (nan, nan)
+            groups[label] = BandGroup(
+                n=n,
+                share=share,
+                overall_share=curve.share,
+                lift=share / curve.share,
+                low=low / curve.share,
+                high=high / curve.share,
+                false_positives=int(np.count_nonzero(mine & y_pred & (y_true == 0))),
+                false_negatives=int(np.count_nonzero(mine & ~y_pred & (y_true == 1))),
+            )
+        residuals = self.residual_values[rows]
+        return Band(
+            q0=q0,
+            q1=q1,
+            n=int(rows.size),
+            residual_range=_range(residuals),
+            score_range=_range(y_prob),
+            gap=gap,
+            groups=groups,
+            rows=self.predictions.row_positions[rows],
+        )
+
+    @cached_property
+    def by_environment(self) -> dict[str, Evaluation]:
+        """Each environment by itself, in label order; empty where there are none."""
+        environment = self.predictions.environment
+        if environment is None:
+            return {}
+        return {label: self._alone(label) for label in environment.labels}
+
+    def _alone(self, environment: str) -> Evaluation:
+        part = self.predictions.in_environment(environment)
+        factor = part.features.get(self.feature)
+        if factor is None:
+            factor = part.feature(self.feature)
+        return _evaluate(part, factor, self.roles, self.settings)
+
+    @cached_property
+    def by_feature(self) -> dict[str, Evaluation]:
+        """Each sensitive column by itself; this evaluation is one of them."""
+        return {
+            name: self
+            if name == self.feature
+            else evaluate_predictions(self.predictions, feature=name, settings=self.settings)
+            for name in self.predictions.features
+        }
+
+    def intersection(self, *names: str) -> Evaluation:
+        """Evaluate the groups of several sensitive columns crossed; all columns by default."""
+        crossed = self.predictions.intersection(*(names or tuple(self.predictions.features)))
+        return evaluate_predictions(
+            self.predictions.with_feature(crossed), feature=crossed.name, settings=self.settings
+        )
+
+    @cached_property
+    def correctness(self) -> Factor:
+        """Whether each row is decided rightly, as groups "correct" and "wrong"."""
+        wrong = (self.predictions.y_prob >= self.threshold) != self.predictions.y_true
+        factor = Factor(CORRECTNESS, ("correct", "wrong"), wrong.astype(np.intp))
+        return factor.take(slice(None))
+
+    def factor_named(self, name: str | None = None) -> Factor:
+        """Return groups of the rows by name.
+
+        ``name`` is a sensitive column, "environment", "correctness", or None for the column that
+        is evaluated.
+        """
+        if name is None or name == self.feature:
+            return self.factor
+        if name == CORRECTNESS:
+            return self.correctness
+        if name == ENVIRONMENT:
+            if self.predictions.environment is None:
+                raise ColumnError("These predictions have no environment column.")
+            return self.predictions.environment
+        return self.predictions.feature(name)
+
+    def curves_by(self, name: str | None = None) -> Mapping[str, Curve]:
+        """Return curves by other groups than the compared ones, placed among the same rows.
+
+        ``name`` as in `factor_named`; for colouring the chart by environment or correctness.
+        """
+        factor = self.factor_named(name)
+        if factor is self.factor:
+            return self.groups
+        split = _Split(factor, self.weight_values)
+        y_prob = self.predictions.y_prob
+        rates = _rates(split, self.predictions.y_true, y_prob, y_prob >= self.threshold)
+        samples = split.samples(self.residual_values)
+        return {
+            label: _make_curve(label, sample, self.overall.sample, rates[label], self.settings)
+            for label, sample in zip(factor.labels, samples, strict=True)
+        }
+
+    @cached_property
+    def order(self) -> NDArray[np.intp]:
+        """Row indices in ascending order of their residual, shape (n,)."""
+        return np.argsort(self.residual_values, kind="stable")
+
+    def pieces(
+        self, k: int = 40, by: str | None = None, method: Method = "adaptive"
+    ) -> tuple[Piece, ...]:
+        """Pieces of the global curve, cut where the mix of groups changes.
+
+        Parameters
+        ----------
+        k : most pieces
+        by : which groups, as in `factor_named`
+        method : "adaptive", or "equal" for ``k`` pieces of equal count
+        """
+        factor = self.factor_named(by)
+        ordered = Factor(factor.name, factor.labels, factor.codes[self.order])
+        weights = None if self.weight_values is None else self.weight_values[self.order]
+        return cut_into_pieces(
+            self.residual_values[self.order], ordered, weights, k=k, method=method
+        )
+
+    def with_settings(self, **changes: Any) -> Evaluation:
+        """Evaluate the same rows again with other settings, such as ``base_rates="equal"``."""
+        return evaluate_predictions(
+            self.predictions,
+            feature=self.feature,
+            sensitive=self.sensitive if self.sensitive_chosen == "named" else None,
+            settings=replace(self.settings, **changes),
+        )
+
+    def group_table(self) -> pd.DataFrame:
+        """Return one row a curve ("all" and every group): rates, medians and knees."""
+        rows = []
+        for curve in (self.overall, *self.groups.values()):
+            row: dict[str, Any] = {
+                "group": curve.label,
+                "n": curve.n,
+                "share": curve.share,
+                "base_rate": curve.base_rate,
+                "positive_rate": curve.positive_rate,
+                "mean_score": curve.mean_score,
+                "accuracy": curve.accuracy,
+                "median_residual": curve.median_residual,
+                "median_position": curve.median_position,
+            }
+            for side in SIDES:
+                knee = curve.knee(side)
+                row[f"{side}_knee_residual"] = nan if knee is None else knee.residual
+                row[f"{side}_knee_percentile"] = nan if knee is None else knee.percentile
+            rows.append(row)
+        return pd.DataFrame(rows)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the indicators as a tidy table: one row an indicator, with all that defines it.
+
+        Columns: feature, sensitive, reference, pos_label, threshold, residual, base_rates, n,
+        indicator, value, undefined (the reason, or None).
+        """
+        facts = {
+            "feature": self.feature,
+            "sensitive": self.sensitive,
+            "reference": self.reference,
+            "pos_label": self.predictions.pos_label,
+            "threshold": self.threshold,
+            "residual": self.residual,
+            "base_rates": self.base_rates,
+            "n": self.n,
+        }
+        return pd.DataFrame(
+            [
+                {**facts, "indicator": name, "value": value, "undefined": self.undefined.get(name)}
+                for name, value in self.indicators
+            ]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but the rows as plain values that JSON can hold.
+
+        Undefined numbers are None with their reason under "undefined"; infinity is the text "inf".
+        """
+        return {
+            "feature": self.feature,
+            "sensitive": self.sensitive,
+            "reference": self.reference,
+            "sensitive_chosen": self.sensitive_chosen,
+            "pos_label": self.predictions.pos_label,
+            "neg_label": self.predictions.neg_label,
+            "settings": vars(self.settings).copy(),
+            "n_rows": self.n_rows,
+            "n": self.n,
+            "left_out": dict(self.left_out),
+            "indicators": {name: _plain(value) for name, value in self.indicators},
+            "undefined": dict(self.undefined),
+            "curves": _records(self.group_table()),
+            "displacements": _records(self.displacements),
+            "segments": [
+                {name: _plain(value) for name, value in vars(segment).items()}
+                for segment in self.segments
+            ],
+        }
+
+
+def _range(values: FloatArray) -> tuple[float, float] | None:
+    return (float(values.min()), float(values.max())) if values.size else None
+
+
+def _plain(value: Any) -> Any:
+    """Return a JSON-safe copy of a number, or the value itself."""
+    if isinstance(value, float):
+        if isnan(value):
+            return None
+        if not isfinite(value):
+            return "inf" if value == inf else "-inf"
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    return [
+        {str(name): _plain(value) for name, value in row.items()}
+        for row in table.to_dict(orient="records")
+    ]
