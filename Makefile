@@ -30,7 +30,6 @@ help:  ## this list
 	@awk -F ':.*## *' '/^[a-z-]+:.*##/ {printf "  make %-14s %s\n", $$1, $$2}' Makefile
 
 run: $(APP_OK)  ## install what the app needs and open it on http://localhost:8501
-	@echo "RISE: http://localhost:$(PORT)  (Ctrl-C ends it)"
 	@$(BIN)/streamlit run app.py --server.port $(PORT)
 
 install: $(APP_OK)  ## only install what the app needs
