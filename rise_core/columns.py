@@ -186,9 +186,9 @@ class Roles:
 
     def corrected(self, **changes: Any) -> Roles:
         """Return a copy with some roles set by hand; their reason becomes "chosen by hand"."""
-        reasons = dict(self.reasons) | {role: "chosen by hand" for role in changes}
+        reasons = dict(self.reasons) | dict.fromkeys(changes, "chosen by hand")
         confidence: dict[str, Confidence] = dict(self.confidence)
-        confidence.update({role: "high" for role in changes})
+        confidence.update(dict.fromkeys(changes, "high"))
         return replace(self, **(changes | {"reasons": reasons, "confidence": confidence}))
 
     def to_dict(self) -> dict[str, Any]:
@@ -514,80 +514,126 @@ def _take_label(guess: _Guess) -> _Facts | None:
             return fact
     if binary:
         names = ", ".join(repr(fact.name) for fact in binary[:6])
-        guess.take("y_true", None, f"several columns hold two values ({names}).", "low")
+        guess.take("y_true", None, f"Several columns hold two values ({names}).", "low")
     else:
         guess.take("y_true", None, "No column is named like a label or holds two values.", "low")
     return None
 
 
+@dataclass(frozen=True)
+class _Found:
+    """A candidate for the score: the column, what it holds, why, how sure."""
+
+    fact: _Facts
+    scale: Scale
+    reason: str
+    confidence: Confidence
+
+
 def _take_score(guess: _Guess, label: _Facts | None) -> tuple[_Facts | None, Scale]:
-    numeric = [fact for fact in guess.named(_SCORE_NAMES) if fact.numeric]
-    for fact in numeric:
-        if _within(fact, 0.0, 1.0):
-            guess.take("y_prob", fact, "its name says score, and it lies in [0, 1]", "high")
-            return fact, "probability"
-    for fact in [fact for fact in guess.named(_LOGIT_NAMES) if fact.numeric]:
-        guess.take("y_prob", fact, _logit_words(fact), "medium")
-        return fact, "logit"
-    for fact in guess.named(_DECISION_NAMES):
-        # mlflow and many scripts call the score "prediction": the content tells
-        if fact.numeric and not fact.whole and _within(fact, 0.0, 1.0):
-            guess.take("y_prob", fact,
-                       "its name says prediction, and it lies in [0, 1] with fractions",
-                       "high")  # fmt: skip
-            return fact, "probability"
-    suffixed = [
-        fact for fact in guess.free
-        if fact.numeric and _within(fact, 0.0, 1.0) and not fact.constant
-        and re.match(r"(p|prob|proba|probability|score|pred|y_prob|y_score)_", fact.plain)
-        and label is not None and _suffix_label(fact, label) is not None
-    ]  # fmt: skip
-    if suffixed:
-        fact = _score_of_positive(suffixed, label)
-        guess.take("y_prob", fact,
-                   f"its name says score of {_suffix_label(fact, label)!r}, and it lies in [0, 1]",
-                   "high")  # fmt: skip
-        return fact, "probability"
-    for fact in numeric:
-        if _within(fact, 0.0, 100.0) and fact.high > 1.0:
-            guess.take("y_prob", fact,
-                       f"its name says score; it runs from {fact.low:.4g} to {fact.high:.4g}, "
-                       "which looks like percent", "medium")  # fmt: skip
-            return fact, "percent"
-        if np.isfinite(fact.low) and np.isfinite(fact.high):
-            guess.take("y_prob", fact, _logit_words(fact), "medium")
-            return fact, "logit"
-        guess.take("y_prob", fact, "its name says score; its values are not finite", "low")
-        return fact, "unknown"
     fractions = [
-        fact for fact in guess.free
+        fact
+        for fact in guess.free
         if fact.floating and not fact.whole and _within(fact, 0.0, 1.0)
         and fact.plain not in _WEIGHT_NAMES
     ]  # fmt: skip
-    if len(fractions) == 1:
-        fact = fractions[0]
-        guess.take("y_prob", fact, "the only column of fractions in [0, 1]", "medium")
-        return fact, "probability"
-    worded = [fact for fact in fractions if re.search(r"prob|score|pred|conf", fact.plain)]
-    if len(worded) == 1:
-        fact = worded[0]
-        guess.take("y_prob", fact, "part of its name says score, and it lies in [0, 1]", "medium")
-        return fact, "probability"
+    found = (
+        _named_probability(guess)
+        or _named_logit(guess)
+        or _score_called_prediction(guess)
+        or _score_of_a_label(guess, label)
+        or _named_other_scale(guess)
+        or _only_fractions(fractions)
+    )
+    if found is None and not fractions:
+        found = _hard_predictions(guess, label)
+    if found is not None:
+        guess.take("y_prob", found.fact, found.reason, found.confidence)
+        return found.fact, found.scale
+    reason = "No column is named like a score or holds fractions in [0, 1]."
     if fractions:
         names = ", ".join(repr(fact.name) for fact in fractions[:6])
-        guess.take("y_prob", None, f"several columns hold fractions in [0, 1] ({names}).", "low")
-        return None, "unknown"
-    for fact in guess.named(_DECISION_NAMES):
-        if label is not None and {*map(label_text, fact.distinct)} <= {
-            *map(label_text, label.distinct)
-        }:
-            guess.take("y_prob", fact,
-                       "no score column; it holds hard predictions, which count as scores 0 and 1",
-                       "low")  # fmt: skip
-            return fact, "decision"
-    guess.take("y_prob", None,
-               "No column is named like a score or holds fractions in [0, 1].", "low")  # fmt: skip
+        reason = f"Several columns hold fractions in [0, 1] ({names})."
+    guess.take("y_prob", None, reason, "low")
     return None, "unknown"
+
+
+def _named_probability(guess: _Guess) -> _Found | None:
+    for fact in guess.named(_SCORE_NAMES):
+        if fact.numeric and _within(fact, 0.0, 1.0):
+            reason = "its name says score, and it lies in [0, 1]"
+            return _Found(fact, "probability", reason, "high")
+    return None
+
+
+def _named_logit(guess: _Guess) -> _Found | None:
+    for fact in guess.named(_LOGIT_NAMES):
+        if fact.numeric:
+            return _Found(fact, "logit", _logit_words(fact), "medium")
+    return None
+
+
+def _score_called_prediction(guess: _Guess) -> _Found | None:
+    # mlflow and many scripts call the score "prediction": the content tells
+    for fact in guess.named(_DECISION_NAMES):
+        if fact.numeric and not fact.whole and _within(fact, 0.0, 1.0):
+            reason = "its name says prediction, and it lies in [0, 1] with fractions"
+            return _Found(fact, "probability", reason, "high")
+    return None
+
+
+def _score_of_a_label(guess: _Guess, label: _Facts | None) -> _Found | None:
+    """One of several scores named after the labels: 'prob_yes', 'predicted_probabilities_1'."""
+    scores = [
+        fact
+        for fact in guess.free
+        if fact.numeric and _within(fact, 0.0, 1.0) and not fact.constant
+        and re.search(r"prob|score|pred|^p_", fact.plain)
+        and _suffix_label(fact, label) is not None
+    ]  # fmt: skip
+    if not scores:
+        return None
+    fact = _score_of_positive(scores, label)
+    reason = f"its name says score of {_suffix_label(fact, label)!r}, and it lies in [0, 1]"
+    return _Found(fact, "probability", reason, "high")
+
+
+def _named_other_scale(guess: _Guess) -> _Found | None:
+    for fact in guess.named(_SCORE_NAMES):
+        if not fact.numeric:
+            continue
+        if _within(fact, 0.0, 100.0):
+            reason = (
+                f"its name says score; it runs from {fact.low:.4g} to {fact.high:.4g}, "
+                "which looks like percent"
+            )
+            return _Found(fact, "percent", reason, "medium")
+        if np.isfinite(fact.low) and np.isfinite(fact.high):
+            return _Found(fact, "logit", _logit_words(fact), "medium")
+        return _Found(fact, "unknown", "its name says score; its values are not finite", "low")
+    return None
+
+
+def _only_fractions(fractions: list[_Facts]) -> _Found | None:
+    if len(fractions) == 1:
+        reason = "the only column of fractions in [0, 1]"
+        return _Found(fractions[0], "probability", reason, "medium")
+    worded = [fact for fact in fractions if re.search(r"prob|score|pred|conf", fact.plain)]
+    if len(worded) == 1:
+        reason = "part of its name says score, and it lies in [0, 1]"
+        return _Found(worded[0], "probability", reason, "medium")
+    return None
+
+
+def _hard_predictions(guess: _Guess, label: _Facts | None) -> _Found | None:
+    if label is None:
+        return None
+    known = {label_text(value) for value in label.distinct}
+    for fact in guess.named(_DECISION_NAMES):
+        if fact.distinct and {label_text(value) for value in fact.distinct} <= known:
+            reason = "no score column; it holds hard predictions, which count as scores 0 and 1"
+            return _Found(fact, "decision", reason, "low")
+    return None
 
 
 def _within(fact: _Facts, low: float, high: float) -> bool:

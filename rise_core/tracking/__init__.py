@@ -1,0 +1,26 @@
+"""MLflow as a source of predictions: stores, runs, prediction tables, a cache, and logging.
+
+MLflow itself is imported only when a store is opened or predictions are logged.
+"""
+
+from __future__ import annotations
+
+from rise_core.tracking.cache import TableCache, default_cache_dir
+from rise_core.tracking.entities import Experiment, Run, RunPage, Table, TableRef
+from rise_core.tracking.formats import read_table
+from rise_core.tracking.store import Store, connect
+from rise_core.tracking.training import log_predictions
+
+__all__ = [
+    "Experiment",
+    "Run",
+    "RunPage",
+    "Store",
+    "Table",
+    "TableCache",
+    "TableRef",
+    "connect",
+    "default_cache_dir",
+    "log_predictions",
+    "read_table",
+]

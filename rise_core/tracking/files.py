@@ -1,0 +1,212 @@
+"""The files of one run, wherever they are: on this disk, or behind a server or a bucket."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import unquote, urlsplit
+
+from rise_core.exceptions import ArtifactStoreError, UnreadableTableError
+from rise_core.tracking.address import Address, clean_text, redact
+from rise_core.tracking.formats import unsafe_reason
+
+__all__ = ["FileEntry", "LocalFiles", "RemoteFiles", "RunFiles", "open_files", "safe_path"]
+
+_MAX_ROLES_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class FileEntry:
+    """A file or folder of a run: path inside the run, size in bytes when known."""
+
+    path: str
+    is_dir: bool
+    size: int | None
+
+
+class RunFiles(Protocol):
+    """What is asked of a run's files."""
+
+    def entries(self, folder: str = "") -> list[FileEntry]:
+        """Files and folders directly in `folder`."""
+
+    def size(self, path: str) -> int | None:
+        """Size of a file as listed, None when the store does not say."""
+
+    def local(self, path: str) -> Path | None:
+        """The file itself when it lies on this disk."""
+
+    def fetch(self, path: str, target: Path) -> None:
+        """Copy a file to `target`."""
+
+    def roles_beside(self, path: str) -> dict[str, Any] | None:
+        """The column roles written beside a table, if any."""
+
+
+def safe_path(path: str) -> str:
+    """Return a path of a run in plain form.
+
+    Raises
+    ------
+    UnreadableTableError
+        when it is absolute or leads out of the run.
+    """
+    reason = unsafe_reason(path)
+    if reason is not None:
+        raise UnreadableTableError(
+            f"The file name {clean_text(path, 80)!r} is not safe: {reason}. "
+            "It was not opened; log the table under a plain name."
+        )
+    return posixpath.normpath(path)
+
+
+def open_files(artifact_uri: str, address: Address) -> RunFiles:
+    """Files of the run whose artifacts are at `artifact_uri`."""
+    if not artifact_uri:
+        raise ArtifactStoreError("The run does not say where its files are (no artifact address).")
+    parts = urlsplit(artifact_uri)
+    if parts.scheme in ("", "file"):
+        path = unquote(parts.path) if parts.scheme else artifact_uri
+        return LocalFiles(Path(path), address)
+    return RemoteFiles(artifact_uri, address)
+
+
+class LocalFiles:
+    """Files under a folder of this machine; no link in it may lead out."""
+
+    def __init__(self, root: Path, address: Address) -> None:
+        self.root = root
+        self._address = address
+
+    def _resolve(self, path: str) -> Path:
+        root = self.root.resolve()
+        full = (root / path).resolve()
+        if not full.is_relative_to(root):
+            raise UnreadableTableError(
+                f"{clean_text(path, 80)!r} leads out of the run's folder through a link. "
+                "It was not opened."
+            )
+        return full
+
+    def entries(self, folder: str = "") -> list[FileEntry]:
+        """Files and folders directly in `folder`; a run without files has no folder at all."""
+        full = self._resolve(folder)
+        if not full.is_dir():
+            if self._address.path is None and not self.root.is_dir():
+                raise self._elsewhere()
+            return []
+        found = []
+        for entry in sorted(full.iterdir()):
+            inside = posixpath.join(folder, entry.name)
+            if unsafe_reason(inside) is None and not entry.name.startswith("."):
+                is_dir = entry.is_dir()
+                found.append(FileEntry(inside, is_dir, None if is_dir else entry.stat().st_size))
+        return found
+
+    def size(self, path: str) -> int | None:
+        """Size in bytes."""
+        return self.local(path).stat().st_size
+
+    def local(self, path: str) -> Path:
+        """The file itself."""
+        full = self._resolve(path)
+        if full.is_file():
+            return full
+        if not self.root.is_dir():
+            raise self._elsewhere()
+        raise ArtifactStoreError(
+            f"There is no file {clean_text(path, 80)!r} in {self.root}. It may have been deleted "
+            "since it was listed: list the run again."
+        )
+
+    def fetch(self, path: str, target: Path) -> None:
+        """Copy a file to `target`."""
+        target.write_bytes(self.local(path).read_bytes())
+
+    def roles_beside(self, path: str) -> dict[str, Any] | None:
+        """The roles in roles.json in the same folder."""
+        beside = self._resolve(posixpath.join(posixpath.dirname(path), "roles.json"))
+        if not beside.is_file() or beside.stat().st_size > _MAX_ROLES_BYTES:
+            return None
+        return _json_object(beside)
+
+    def _elsewhere(self) -> ArtifactStoreError:
+        if self._address.path is None:
+            return ArtifactStoreError(
+                f"{self._address.label} answers, but this run's files are in the folder "
+                f"{self.root} of another machine. Start the server with --serve-artifacts, "
+                "or mount that folder here."
+            )
+        return ArtifactStoreError(
+            f"The run's folder {self.root} is not on this machine. It may have been moved or "
+            "deleted: bring it back to that place."
+        )
+
+
+class RemoteFiles:
+    """Files behind MLflow's artifact proxy or in a bucket."""
+
+    def __init__(self, artifact_uri: str, address: Address) -> None:
+        from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+
+        self.artifact_uri = artifact_uri
+        self._repository = get_artifact_repository(artifact_uri, tracking_uri=address.uri)
+        self._listed: dict[str, list[FileEntry]] = {}
+
+    def __repr__(self) -> str:
+        return f"RemoteFiles({redact(self.artifact_uri)!r})"
+
+    def entries(self, folder: str = "") -> list[FileEntry]:
+        """Files and folders directly in `folder`, asked once."""
+        if folder not in self._listed:
+            infos = self._repository.list_artifacts(folder or None)
+            self._listed[folder] = [
+                FileEntry(info.path, bool(info.is_dir), info.file_size)
+                for info in infos
+                # names come from a foreign machine
+                if unsafe_reason(info.path) is None and info.path != folder
+            ]
+        return self._listed[folder]
+
+    def size(self, path: str) -> int | None:
+        """Size as listed; an absent file is an error that says so."""
+        for entry in self.entries(posixpath.dirname(path)):
+            if entry.path == path and not entry.is_dir:
+                return entry.size
+        raise ArtifactStoreError(
+            f"There is no file {clean_text(path, 80)!r} at {redact(self.artifact_uri)}. "
+            "It may have been deleted since it was listed: list the run again."
+        )
+
+    def local(self, path: str) -> Path | None:
+        """Never here."""
+        return None
+
+    def fetch(self, path: str, target: Path) -> None:
+        """Download a file; one request, since its size is known from the listing."""
+        # `download_artifacts` would list the folder once more for each file
+        self._repository._download_file(path, str(target))
+
+    def roles_beside(self, path: str) -> dict[str, Any] | None:
+        """The roles in roles.json in the same folder, if that folder was listed and has one."""
+        folder = posixpath.dirname(path)
+        beside = posixpath.join(folder, "roles.json")
+        for entry in self._listed.get(folder, ()):
+            if entry.path == beside and (entry.size or 0) <= _MAX_ROLES_BYTES:
+                with tempfile.TemporaryDirectory(prefix="rise-") as place:
+                    target = Path(place) / "roles.json"
+                    self.fetch(beside, target)
+                    return _json_object(target)
+        return None
+
+
+def _json_object(path: Path) -> dict[str, Any] | None:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return value if isinstance(value, dict) else None

@@ -1,0 +1,580 @@
+"""A store of runs, seen read-only: experiments, runs, and the tables of predictions in them."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from rise_core.columns import Roles, guess_roles
+from rise_core.exceptions import (
+    ArtifactStoreError,
+    AuthenticationError,
+    ColumnError,
+    RiseError,
+    TrackingError,
+    UnreadableTableError,
+)
+from rise_core.tracking import client as mlflow_client
+from rise_core.tracking.address import Address, clean_text, parse_address, redact
+from rise_core.tracking.cache import CacheEntry, TableCache, file_digest
+from rise_core.tracking.entities import (
+    Experiment,
+    Run,
+    RunPage,
+    Table,
+    TableRef,
+    logged_tables,
+)
+from rise_core.tracking.files import RunFiles, open_files, safe_path
+from rise_core.tracking.find import find_tables, rank
+from rise_core.tracking.formats import TableFile, read_table
+from rise_core.tracking.preflight import ServerFacts, check
+
+__all__ = ["DEFAULT_MAX_BYTES", "Store", "connect"]
+
+DEFAULT_MAX_BYTES = 512 << 20
+"""A larger table is refused unless `Store.load(max_bytes=)` allows it."""
+
+_FRESH_SECONDS = 30.0
+_MAX_TRIED = 5
+
+T = TypeVar("T")
+
+
+def connect(
+    uri: str | None = None,
+    *,
+    timeout: float = 5.0,
+    cache_dir: Path | str | None = None,
+    cache_bytes: int = 4 << 30,
+) -> Store:
+    """Open a tracking server or an MLflow database file, read-only.
+
+    The first contact tells within seconds whether the store can be used. Nothing is created,
+    migrated or written, and MLflow's process-wide tracking address is left alone.
+
+    Parameters
+    ----------
+    uri : "http(s)://host:port" or "sqlite:///path/mlflow.db"; MLFLOW_TRACKING_URI by default
+    timeout : seconds for the first contact, and for each later look whether the server is alive
+    cache_dir : folder for fetched tables; RISE_CACHE_DIR or the user's cache folder by default
+    cache_bytes : bound of that folder; the least recently used tables go first
+
+    Raises
+    ------
+    ServerUnreachableError, AuthenticationError, NotMlflowError, TrackingError
+        each with what was found and how to mend it.
+    """
+    given = uri if uri is not None else os.environ.get("MLFLOW_TRACKING_URI", "")
+    if not given:
+        raise TrackingError(
+            "No tracking address was given. Set MLFLOW_TRACKING_URI, or pass one such as "
+            "http://localhost:5000."
+        )
+    address = parse_address(given)
+    mlflow_client.set_defaults()
+    facts = check(address, timeout)
+    return Store(address, facts, timeout=timeout, cache=TableCache(cache_dir, cache_bytes))
+
+
+class Store:
+    """An open store. Made by `connect`; safe to use from several threads.
+
+    Attributes
+    ----------
+    uri, label : address, as MLflow wants it and as people may see it (no credentials)
+    read_only : always True here
+    facts : version, user and seconds of the first contact
+    cache : where fetched tables are kept
+    """
+
+    read_only = True
+
+    def __init__(
+        self, address: Address, facts: ServerFacts, *, timeout: float, cache: TableCache
+    ) -> None:
+        self.address = address
+        self.uri = address.uri
+        self.label = address.label
+        self.facts = facts
+        self.cache = cache
+        self._timeout = timeout
+        self._client = mlflow_client.open_client(address.client_uri)
+        self._seen_alive = time.monotonic()
+        self._locks: dict[str, threading.Lock] = {}
+        self._locks_lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"Store({self.label!r})"
+
+    # ------------------------------------------------------------------------------ listing
+
+    def check(self) -> ServerFacts:
+        """Look again whether the store is alive; raises as `connect` does."""
+        facts = check(self.address, self._timeout)
+        self._seen_alive = time.monotonic()
+        return facts
+
+    def experiments(self, max_results: int = 1000) -> list[Experiment]:
+        """The experiments that are not deleted, last changed first.
+
+        Parameters
+        ----------
+        max_results : at most so many
+        """
+
+        def ask() -> list[Experiment]:
+            found: list[Experiment] = []
+            token: str | None = None
+            while len(found) < max_results:
+                page = self._client.search_experiments(
+                    max_results=min(1000, max_results - len(found)),
+                    order_by=["last_update_time DESC"],
+                    page_token=token,
+                )
+                found += [_experiment(entity) for entity in page]
+                token = page.token or None
+                if not token:
+                    break
+            return found
+
+        return self._ask("Listing the experiments", ask)
+
+    def runs(
+        self,
+        experiment_ids: str | Sequence[str],
+        *,
+        filter: str = "",  # noqa: A002 — MLflow's own word
+        order_by: Sequence[str] = ("attributes.start_time DESC",),
+        max_results: int = 100,
+        page_token: str | None = None,
+    ) -> RunPage:
+        """One page of runs, filtered and ordered by the server; deleted runs are left out.
+
+        Parameters
+        ----------
+        experiment_ids : one id or several
+        filter : MLflow's filter text, such as "tags.dataset = 'adult' and metrics.auc > 0.8"
+        order_by : MLflow's order clauses; newest first by default
+        max_results : runs a page, 1 to 50,000
+        page_token : `RunPage.next_token` of the page before
+        """
+        ids = [experiment_ids] if isinstance(experiment_ids, str) else list(experiment_ids)
+        if not ids:
+            return RunPage(())
+        page = self._ask(
+            "Listing the runs" + (f" with the filter {clean_text(filter, 80)!r}" if filter else ""),
+            lambda: self._client.search_runs(
+                ids,
+                filter_string=filter,
+                max_results=max_results,
+                order_by=list(order_by),
+                page_token=page_token,
+            ),
+        )
+        return RunPage(tuple(_run(entity) for entity in page), page.token or None)
+
+    def run(self, run_id: str) -> Run:
+        """One run by its id; a deleted one has `deleted` set."""
+        return _run(self._ask(f"Reading run {clean_text(run_id, 40)}",
+                              lambda: self._client.get_run(run_id)))  # fmt: skip
+
+    # ------------------------------------------------------------------------------- tables
+
+    def tables(self, run: Run | str) -> list[TableRef]:
+        """Files of a run that may hold predictions, the likeliest first.
+
+        Tables named by the run's tags cost no request; otherwise its folders are listed, few and
+        not deep.
+        """
+        run = self._as_run(run)
+        named = list(logged_tables(run.tags))
+        if named:
+            return rank(named)
+        key = TableCache.key("listing", self.label, run.id)
+        note = None if run.running else self.cache.note(key)
+        if note is not None and note.get("stamp") == _stamp(run):
+            with suppress(KeyError, TypeError, ValueError):
+                return [TableRef(str(path), size) for path, size in note["tables"]]
+        found = rank(self._with_files(run, find_tables))
+        if not run.running:
+            self.cache.write_note(
+                key,
+                {"stamp": _stamp(run), "tables": [[ref.path, ref.size] for ref in found]},
+            )
+        return found
+
+    def load(
+        self,
+        run: Run | str,
+        path: str | TableRef | None = None,
+        *,
+        max_bytes: int = DEFAULT_MAX_BYTES,
+        roles: Roles | None = None,
+        refresh: bool = False,
+    ) -> Table:
+        """Fetch and read a table of predictions.
+
+        Parameters
+        ----------
+        run : the run, or its id
+        path : which of its files; by default the likeliest whose columns can be told
+        max_bytes : a larger file is refused
+        roles : column roles to use instead of the logged or guessed ones
+        refresh : fetch again even if the cache holds the file
+
+        Raises
+        ------
+        UnreadableTableError
+            no table in the run, too large, damaged, or cut short on the way.
+        ArtifactStoreError
+            the run's files cannot be fetched while the tracking server answers.
+        TrackingError
+            the run is gone, or the server is (ServerUnreachableError, …).
+        """
+        run = self._as_run(run)
+        if path is not None:
+            ref = path if isinstance(path, TableRef) else self._ref(run, path)
+            return self._load(run, ref, max_bytes, roles, refresh)
+        refs = self.tables(run)
+        if not refs:
+            raise UnreadableTableError(
+                f"Run {clean_text(run.name, 60)!r} has no table of predictions: none of its files "
+                "is parquet, CSV, JSON or JSON lines. Log one with rise_core.tracking."
+                "log_predictions(y_true, y_prob, sensitive_features=…)."
+            )
+        first: Table | None = None
+        failure: RiseError | None = None
+        for ref in refs[:_MAX_TRIED]:
+            try:
+                table = self._load(run, ref, max_bytes, roles, refresh)
+            except UnreadableTableError as error:
+                failure = failure or error
+                continue
+            if table.roles.complete:
+                return table
+            first = first or table
+        if first is not None:
+            return first
+        raise failure or UnreadableTableError(f"Run {run.id} has no readable table.")
+
+    def load_many(
+        self,
+        runs: Iterable[Run],
+        *,
+        workers: int = 8,
+        on_done: Callable[[Run, Any], None] | None = None,
+        use: Callable[[Run, Table], Any] | None = None,
+        stop: threading.Event | None = None,
+        max_bytes: int = DEFAULT_MAX_BYTES,
+        refresh: bool = False,
+    ) -> dict[str, Any]:
+        """Load the tables of many runs at once; one failure stops no other.
+
+        Parameters
+        ----------
+        runs : the runs
+        workers : how many at a time
+        on_done : called with the run and its result as each is done, in the calling thread
+        use : called in the worker with the run and its table; its result replaces the table, so
+            that hundreds of tables need not be held at once
+        stop : set it to leave out the runs not yet begun
+
+        Returns
+        -------
+        by run id, in the order of `runs`: a Table (or what `use` made of it), or a RiseError.
+        Runs left out by `stop` are absent.
+        """
+        chosen = list({run.id: run for run in runs}.values())
+        results: dict[str, Any] = {}
+
+        def work(run: Run) -> Any:
+            if stop is not None and stop.is_set():
+                return _LEFT_OUT
+            try:
+                table = self.load(run, max_bytes=max_bytes, refresh=refresh)
+                return use(run, table) if use is not None else table
+            except RiseError as error:
+                return error
+            except Exception as error:  # a fault in one run must not end the others
+                return TrackingError(
+                    f"Run {clean_text(run.name, 60)!r} failed: {clean_text(error, 200)} "
+                    f"({type(error).__name__})."
+                )
+
+        if not chosen:
+            return {}
+        with ThreadPoolExecutor(min(workers, len(chosen)), "rise-load") as pool:
+            futures = {pool.submit(work, run): run for run in chosen}
+            for future in as_completed(futures):
+                result = future.result()
+                if result is _LEFT_OUT:
+                    continue
+                run = futures[future]
+                results[run.id] = result
+                if on_done is not None:
+                    on_done(run, result)
+        return {run.id: results[run.id] for run in chosen if run.id in results}
+
+    # ------------------------------------------------------------------------------ private
+
+    def _as_run(self, run: Run | str) -> Run:
+        return self.run(run) if isinstance(run, str) else run
+
+    def _ref(self, run: Run, path: str) -> TableRef:
+        path = safe_path(path)
+        return next((ref for ref in logged_tables(run.tags) if ref.path == path), TableRef(path))
+
+    def _load(
+        self, run: Run, ref: TableRef, max_bytes: int, roles: Roles | None, refresh: bool
+    ) -> Table:
+        path = safe_path(ref.path)
+        where = f"{path} of run {clean_text(run.name, 60)!r}"
+        entry, files = self._fetch(run, TableRef(path, ref.size, ref.digest), max_bytes, refresh)
+        found = read_table(entry.file, where)
+        chosen, origin = roles, "given"
+        if chosen is None:
+            chosen, origin = self._roles(run, path, found, entry, files)
+        return Table(
+            frame=found.frame,
+            roles=chosen,
+            path=path,
+            size=entry.size,
+            key=TableCache.key(self.label, run.id, path, entry.digest),
+            run_id=run.id,
+            notes=found.notes,
+            roles_from=origin,
+        )
+
+    def _roles(
+        self, run: Run, path: str, found: TableFile, entry: CacheEntry, files: RunFiles | None
+    ) -> tuple[Roles, str]:
+        written: Any = found.roles
+        if written is None:
+            # a table from the cache must have the same roles as on the day it was fetched
+            key = TableCache.key("roles", self.label, run.id, path, entry.digest)
+            if files is None:
+                written = (self.cache.note(key) or {}).get("roles")
+            else:
+                written = self._with_files(run, lambda _: files.roles_beside(path), files)
+                if files.local(path) is None:
+                    self.cache.write_note(key, {"roles": written})
+        if written is not None:
+            with suppress(ColumnError):
+                roles = Roles.from_dict(written)
+                if all(name in found.frame.columns for name in roles.columns()):
+                    return roles, "logged"
+        return guess_roles(found.frame), "guessed"
+
+    def _fetch(
+        self, run: Run, ref: TableRef, max_bytes: int, refresh: bool
+    ) -> tuple[CacheEntry, RunFiles | None]:
+        """The file on this disk; and the run's files, when they had to be asked."""
+        key = TableCache.key("table", self.label, run.id, ref.path)
+        with self._lock(key):
+            files = self._with_files(run, lambda files: files)
+            local = files.local(ref.path)
+            if local is not None:
+                size = local.stat().st_size
+                _refuse_large(run, ref.path, size, max_bytes)
+                return CacheEntry(local, size, file_digest(local), {}), files
+            entry = None if refresh else self.cache.get(key)
+            if entry is not None and self._trusted(run, ref, entry, files):
+                return entry, files if run.running else None
+            listed = ref.size if ref.size is not None else self._size(run, ref.path, files)
+            if listed is not None:
+                _refuse_large(run, ref.path, listed, max_bytes)
+            return self._download(run, ref.path, listed, key, files, max_bytes), files
+
+    def _trusted(self, run: Run, ref: TableRef, entry: CacheEntry, files: RunFiles) -> bool:
+        """Whether a cached file is still the run's: sure once the run has ended, else by size."""
+        if ref.digest:
+            return ref.digest == entry.digest
+        if not run.running:
+            return dict(entry.stamp) == _stamp(run)
+        return self._size(run, ref.path, files) == entry.size
+
+    def _size(self, run: Run, path: str, files: RunFiles) -> int | None:
+        return self._with_files(run, lambda _: files.size(path), files)
+
+    def _download(
+        self, run: Run, path: str, size: int | None, key: str, files: RunFiles, max_bytes: int
+    ) -> CacheEntry:
+        with self.cache.workplace() as folder:
+            target = folder / "file"
+            for _ in range(2):
+                self._with_files(run, lambda _: files.fetch(path, target), files)
+                came = target.stat().st_size
+                if size is None or came == size:
+                    break
+            else:
+                raise ArtifactStoreError(
+                    f"{path} of run {clean_text(run.name, 60)!r} arrived incomplete, twice: "
+                    f"{came:,} of {size:,} bytes. A proxy on the way may cut downloads: "
+                    "raise its limit, or try again."
+                )
+            _refuse_large(run, path, came, max_bytes)
+            return self.cache.put(key, target, _stamp(run))
+
+    def _lock(self, key: str) -> threading.Lock:
+        with self._locks_lock:
+            return self._locks.setdefault(key, threading.Lock())
+
+    def _ask(self, what: str, call: Callable[[], T]) -> T:
+        """Call the tracking server; its failures come out as errors of RISE."""
+        if time.monotonic() - self._seen_alive > _FRESH_SECONDS:
+            # MLflow's own wait for a server that has gone is long: look first
+            self.check()
+        try:
+            result = call()
+        except RiseError:
+            raise
+        except Exception as error:
+            raise self._explain(what, error) from error
+        self._seen_alive = time.monotonic()
+        return result
+
+    def _explain(self, what: str, error: Exception) -> RiseError:
+        code = str(getattr(error, "error_code", ""))
+        if code == "RESOURCE_DOES_NOT_EXIST":
+            return TrackingError(
+                f"{what}: not found at {self.label}. It may have been deleted meanwhile: "
+                "list the runs again."
+            )
+        if code in ("PERMISSION_DENIED", "UNAUTHENTICATED", "CUSTOMER_UNAUTHORIZED"):
+            return AuthenticationError(
+                f"{what}: {self.label} refuses it for this user. Ask for read permission."
+            )
+        if code in ("INVALID_PARAMETER_VALUE", "BAD_REQUEST"):
+            return TrackingError(
+                f"{what}: {self.label} does not understand it: {clean_text(error, 200)} "
+                "A filter looks like: tags.dataset = 'adult' and metrics.auc > 0.8"
+            )
+        try:
+            check(self.address, self._timeout)
+        except RiseError as dead:
+            return dead
+        return TrackingError(
+            f"{what} failed at {self.label}, which answers otherwise: {clean_text(error, 200)} "
+            "Try again."
+        )
+
+    def _with_files(
+        self, run: Run, call: Callable[[RunFiles], T], files: RunFiles | None = None
+    ) -> T:
+        """Touch the files of a run; failures name the store that failed."""
+        try:
+            if files is None:
+                files = open_files(run.artifact_uri, self.address)
+            return call(files)
+        except RiseError:
+            raise
+        except Exception as error:
+            if self.address.path is None:
+                check(self.address, self._timeout)
+            status = getattr(getattr(error, "response", None), "status_code", None)
+            code = str(getattr(error, "error_code", ""))
+            if status == 404 or code == "RESOURCE_DOES_NOT_EXIST":
+                raise ArtifactStoreError(
+                    f"A file of run {clean_text(run.name, 60)!r} is listed but gone from "
+                    f"{redact(run.artifact_uri)}. It may have been deleted: list the run again."
+                ) from error
+            raise ArtifactStoreError(
+                f"{self.label} answers, but the files of run {clean_text(run.name, 60)!r} at "
+                f"{redact(run.artifact_uri)} cannot be read: {clean_text(error, 200)} "
+                "Check the artifact store and its credentials, on this machine or, with "
+                "--serve-artifacts, on the server's."
+            ) from error
+
+
+_LEFT_OUT = object()
+
+
+def _refuse_large(run: Run, path: str, size: int, max_bytes: int) -> None:
+    if size > max_bytes:
+        raise UnreadableTableError(
+            f"{path} of run {clean_text(run.name, 60)!r} has {size / 2**20:,.1f} MB, more than the "
+            f"limit of {max_bytes / 2**20:,.1f} MB. Raise the limit (max_bytes), or log only the "
+            "label, score and group columns."
+        )
+
+
+def _stamp(run: Run) -> dict[str, Any]:
+    return {
+        "status": run.status,
+        "ended": run.end_time.isoformat() if run.end_time else None,
+    }
+
+
+# ------------------------------------------------------------------ MLflow's entities to ours
+
+_DATASET = ("dataset", "dataset_name", "data", "data_name")
+_ALGORITHM = ("algorithm", "algo", "model", "model_name", "model_type", "estimator_name")
+_ENVIRONMENT = ("environment", "env", "test_env", "test_envs", "domain")
+_SEED = ("seed", "random_state", "random_seed", "trial_seed")
+
+
+def _time(millis: int | None) -> datetime | None:
+    return datetime.fromtimestamp(millis / 1000, UTC) if millis else None
+
+
+def _experiment(entity: Any) -> Experiment:
+    return Experiment(
+        id=str(entity.experiment_id),
+        name=str(entity.name),
+        last_update=_time(entity.last_update_time),
+        created=_time(entity.creation_time),
+        tags=dict(entity.tags or {}),
+    )
+
+
+def _run(entity: Any) -> Run:
+    info, data = entity.info, entity.data
+    params, tags = dict(data.params), dict(data.tags)
+    name = info.run_name or tags.get("mlflow.runName") or info.run_id
+    return Run(
+        id=info.run_id,
+        name=name,
+        experiment_id=str(info.experiment_id),
+        status=str(info.status),
+        start_time=_time(info.start_time),
+        end_time=_time(info.end_time),
+        dataset=_fact(_DATASET, tags, params) or _input_name(entity),
+        algorithm=_fact(_ALGORITHM, tags, params) or name,
+        environment=_fact(_ENVIRONMENT, tags, params),
+        seed=_fact(_SEED, tags, params),
+        params=params,
+        tags=tags,
+        metrics={key: _metric(value) for key, value in data.metrics.items()},
+        artifact_uri=str(info.artifact_uri or ""),
+        parent_id=tags.get("mlflow.parentRunId"),
+        user=str(info.user_id or tags.get("mlflow.user") or ""),
+        deleted=info.lifecycle_stage == "deleted",
+    )
+
+
+def _fact(names: tuple[str, ...], tags: Mapping[str, str], params: Mapping[str, str]) -> str | None:
+    for name in names:
+        for source in (tags, params):
+            if value := source.get(name):
+                return str(value)
+    return None
+
+
+def _input_name(entity: Any) -> str | None:
+    inputs = getattr(getattr(entity, "inputs", None), "dataset_inputs", None) or ()
+    return next((str(item.dataset.name) for item in inputs if item.dataset.name), None)
+
+
+def _metric(value: float) -> float:
+    # SQL stores keep an infinite metric as the largest float
+    if abs(value) >= 1.7976931348623157e308:
+        return float("inf") if value > 0 else float("-inf")
+    return float(value)
