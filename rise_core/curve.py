@@ -6,8 +6,8 @@ rows came from, so the same code serves rows in memory, counts from a database a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, overload
 
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rise_core.knees import Knee
 
-__all__ = ["Curve", "SortedSample", "merge_samples"]
+__all__ = ["Curve", "PooledSample", "SortedSample"]
 
 FloatArray = NDArray[np.float64]
 # Cumulated weights carry rounding; two sums closer than this (relative) are the same sum.
@@ -31,6 +31,7 @@ class SortedSample:
     ----------
     values : float64, shape (n,), ascending
     weights : float64, shape (n,), positive, in the order of ``values``; None when all are equal
+    scale : the weight of every row where ``weights`` is None; only pooling asks for it
 
     Notes
     -----
@@ -40,20 +41,31 @@ class SortedSample:
 
     values: FloatArray
     weights: FloatArray | None = None
+    scale: float = 1.0
 
     @classmethod
     def from_values(cls, values: FloatArray, weights: FloatArray | None = None) -> SortedSample:
-        """Sort values (shape (n,), any order) and carry their weights along."""
-        if weights is None or weights.size == 0 or _all_equal(weights):
-            return cls(np.sort(values))
+        """Sort values (shape (n,), any order) and carry their weights along.
+
+        ``values`` is sorted in place where it can be: hand over an array that nobody else holds.
+        """
+        if weights is None or _all_equal(weights):
+            values.sort()
+            return cls(values, scale=1.0 if weights is None else float(weights[0]))
         order = np.argsort(values)
-        ordered = values[order]
-        return cls(ordered, _order_weights_within_ties(ordered, weights[order]))
+        values, weights = values[order], weights[order]
+        ties = _order_within_ties(values, weights)
+        return cls(values, weights if ties is None else weights[ties])
 
     @property
     def n(self) -> int:
         """Number of rows."""
         return int(self.values.size)
+
+    @property
+    def row_weights(self) -> FloatArray:
+        """Weight of every row, shape (n,), comparable with those of other samples."""
+        return np.full(self.n, self.scale) if self.weights is None else self.weights
 
     @cached_property
     def cumulative(self) -> FloatArray:
@@ -162,31 +174,58 @@ def _all_equal(weights: FloatArray) -> bool:
     return high - low <= _SAME * high
 
 
-def _order_weights_within_ties(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Sort the weights inside every run of equal values, so that row order cannot show."""
-    same = np.empty(values.size, dtype=bool)
-    same[0] = False
-    np.equal(values[1:], values[:-1], out=same[1:])
-    tied = same.copy()
-    tied[:-1] |= same[1:]
-    if not tied.any():
-        return weights
-    run = np.cumsum(~same)[tied]
-    ordered = weights.copy()
-    ordered[tied] = weights[tied][np.lexsort((weights[tied], run))]
-    return ordered
+def _order_within_ties(values: FloatArray, weights: FloatArray) -> NDArray[np.intp] | None:
+    """Order that sorts weights inside every run of equal values; None where there is no run.
+
+    Without it the order of the rows would show: a run's ends are where a knee can be.
+    """
+    same = np.equal(values[1:], values[:-1])
+    if not same.any():
+        return None
+    starts = np.concatenate([[True], ~same])
+    tied = np.concatenate([same, [False]]) | ~starts
+    order = np.arange(values.size)
+    run = np.cumsum(starts)[tied]
+    order[tied] = order[tied][np.lexsort((weights[tied], run))]
+    return order
 
 
-def merge_samples(samples: list[SortedSample]) -> SortedSample:
-    """Pool sorted samples: a merge of sorted runs, linear in their rows."""
-    if len(samples) == 1:
-        return samples[0]
-    values = np.concatenate([s.values for s in samples])
-    if all(s.weights is None for s in samples):
-        # numpy's stable sort finds the sorted runs and merges them.
-        values.sort(kind="stable")
-        return SortedSample(values)
-    raise ValueError("samples with weights of their own are pooled with their rows' weights")
+@dataclass(frozen=True, eq=False)
+class PooledSample:
+    """Several groups' rows in one ascending order, and whose row each one is.
+
+    Attributes
+    ----------
+    sample : all rows, sorted
+    codes : index of the group of each sorted row, shape (n,), small unsigned integers
+    """
+
+    sample: SortedSample
+    codes: NDArray[Any]
+
+    @classmethod
+    def merge(cls, samples: Sequence[SortedSample], *, weighted: bool = False) -> PooledSample:
+        """Merge sorted groups, in linear time where the rows have no weights.
+
+        ``weighted`` says that the groups' weights differ from each other even where they are
+        equal inside each group; their samples then carry the weights they were made with.
+        """
+        sizes = [sample.n for sample in samples]
+        together = np.concatenate([sample.values for sample in samples])
+        # Sorted runs one after the other: numpy's stable sort finds and merges them.
+        order = np.argsort(together, kind="stable")
+        codes: NDArray[Any]
+        if len(samples) == 2:
+            codes = (order >= sizes[0]).view(np.uint8)
+        else:
+            codes = np.repeat(np.arange(len(samples), dtype=np.uint32), sizes)[order]
+        values = together[order]
+        if not weighted:
+            return cls(SortedSample(values), codes)
+        weights = np.concatenate([sample.row_weights for sample in samples])[order]
+        if (ties := _order_within_ties(values, weights)) is not None:
+            weights, codes = weights[ties], codes[ties]
+        return cls(SortedSample(values, None if _all_equal(weights) else weights), codes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,7 +256,6 @@ class Curve:
     positive_rate: float
     mean_score: float
     accuracy: float
-    extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def n(self) -> int:

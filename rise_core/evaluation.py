@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import combinations
 from math import inf, isfinite, isnan, nan
+from operator import add
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rise_core.curve import Curve, SortedSample, merge_samples
+from rise_core.curve import Curve, PooledSample, SortedSample
 from rise_core.exceptions import ColumnError, PredictionsError
 from rise_core.gap import (
     SEGMENT_NAMES,
@@ -213,24 +215,23 @@ def _evaluate(
     y_true, y_prob = predictions.y_true, predictions.y_prob
     y_pred = y_prob >= settings.threshold
     residual = residual_named(settings.residual).compute(y_true, y_prob, y_pred)
-    split = _Split(factor, weights)
-    samples = split.samples(residual)
-    if weights is None:
-        pooled = merge_samples(samples)
-    else:
-        pooled = SortedSample.from_values(residual, weights)
-    rates = _rates(split, y_true, y_prob, y_pred)
+    rows = _rows_by_group(factor, weights)
+    samples = [SortedSample.from_values(r.take(residual), r.weights) for r in rows]
+    pooled = PooledSample.merge(samples, weighted=weights is not None)
+    rates = _rates(rows, y_true, y_prob, y_pred)
+    everyone = reduce(add, rates)
 
-    def curve(label: str, sample: SortedSample, row: Mapping[str, float]) -> Curve:
-        return _make_curve(label, sample, pooled, row, settings)
+    def curve(label: str, sample: SortedSample, rate: _Rates) -> Curve:
+        return _make_curve(label, sample, pooled.sample, rate, everyone.weight, settings)
 
-    overall = curve("all", pooled, rates["all"])
+    overall = curve("all", pooled.sample, everyone)
     made = {
-        label: curve(label, sample, rates[label])
-        for label, sample in zip(factor.labels, samples, strict=True)
+        label: curve(label, sample, rate)
+        for label, sample, rate in zip(factor.labels, samples, rates, strict=True)
     }
     groups = {label: made[label] for label in _display_order(factor.labels, roles)}
-    indicators, undefined = _indicators(overall, groups, roles)
+    w1, widest = _widest_gap(pooled, factor.labels, list(groups))
+    indicators, undefined = _indicators(overall, groups, roles, w1)
     return Evaluation(
         predictions=predictions,
         factor=factor,
@@ -242,6 +243,8 @@ def _evaluate(
         undefined={**notes, **undefined},
         overall=overall,
         groups=groups,
+        pooled=pooled,
+        widest_pair=widest,
         residual_values=residual,
         weight_values=weights,
         roles=roles,
@@ -254,79 +257,95 @@ def _display_order(labels: tuple[str, ...], roles: _Roles) -> list[str]:
     return sorted(labels, key=lambda label: ends.get(label, 1))
 
 
-class _Split:
-    """Rows parted by group: masks for two groups, one ordering for more."""
+@dataclass(frozen=True)
+class _Rows:
+    """Which rows a curve is made of, and what they weigh."""
 
-    def __init__(self, factor: Factor, weights: FloatArray | None) -> None:
-        self.factor, self.weights = factor, weights
-        self.k = len(factor.labels)
-        self.codes = factor.codes
+    index: NDArray[np.intp]
+    weights: FloatArray | None
 
-    @cached_property
-    def _selectors(self) -> list[Any]:
-        if self.k == 1:
-            return [slice(None)]
-        if self.k == 2:
-            second = self.codes.astype(bool)
-            return [~second, second]
-        small = np.uint8 if self.k <= 256 else np.uint16 if self.k <= 65536 else np.intp
+    def take(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return a copy of the rows' values."""
+        return values[self.index]
+
+    def total(self, values: NDArray[Any]) -> float:
+        """Weighted sum of the rows' values."""
+        mine = self.take(values)
+        if self.weights is None:
+            return float(np.count_nonzero(mine) if mine.dtype == np.bool_ else mine.sum())
+        return float(np.dot(mine, self.weights))
+
+    @property
+    def weight(self) -> float:
+        return float(self.index.size if self.weights is None else self.weights.sum())
+
+
+def _rows_by_group(factor: Factor, weights: FloatArray | None) -> list[_Rows]:
+    """Rows of every group in label order.
+
+    Index arrays, since picking rows by a mask costs numpy five times as much.
+    """
+    k = len(factor.labels)
+    if k <= 2:
+        second = factor.codes.astype(bool)
+        index = [np.flatnonzero(~second), np.flatnonzero(second)][:k]
+    else:
+        small = np.uint8 if k <= 256 else np.uint16 if k <= 65536 else np.intp
         # numpy sorts small integers by radix: linear in the rows.
-        order = np.argsort(self.codes.astype(small), kind="stable")
-        return np.split(order, np.cumsum(self.factor.counts)[:-1])
+        order = np.argsort(factor.codes.astype(small), kind="stable")
+        index = np.split(order, np.cumsum(factor.counts)[:-1])
+    return [_Rows(rows, None if weights is None else weights[rows]) for rows in index]
 
-    def samples(self, values: FloatArray) -> list[SortedSample]:
-        weights = self.weights
-        return [
-            SortedSample.from_values(values[rows], None if weights is None else weights[rows])
-            for rows in self._selectors
-        ]
 
-    def sums(self, values: NDArray[Any] | None) -> FloatArray:
-        """Weighted sum of values (None: of ones) by group, shape (k,)."""
-        factors = [x for x in (values, self.weights) if x is not None]
-        if not factors:
-            return np.bincount(self.codes, minlength=self.k).astype(np.float64)
-        product = factors[0] if len(factors) == 1 else factors[0] * factors[1]
-        return np.bincount(self.codes, weights=product, minlength=self.k)
+@dataclass(frozen=True)
+class _Rates:
+    """Weight of some rows, and the weight of those that are positive, called positive, right."""
+
+    weight: float
+    positive: float
+    called_positive: float
+    right: float
+    score: float
+
+    def __add__(self, other: _Rates) -> _Rates:
+        return _Rates(
+            *(a + b for a, b in zip(vars(self).values(), vars(other).values(), strict=True))
+        )
+
+    def of(self, total: float) -> dict[str, Any]:
+        """Return the rates of a curve whose rows are compared with a total weight."""
+        return {
+            "share": self.weight / total,
+            "base_rate": self.positive / self.weight,
+            "positive_rate": self.called_positive / self.weight,
+            "accuracy": self.right / self.weight,
+            "mean_score": self.score / self.weight,
+        }
 
 
 def _rates(
-    split: _Split, y_true: NDArray[np.int8], y_prob: FloatArray, y_pred: BoolArray
-) -> dict[str, dict[str, float]]:
-    """Share, base rate, positive rate, accuracy and mean score of every group and of all."""
-    if split.weights is None:
-        # One count over (group, label, decision) gives all three rates.
-        cell = split.codes * 4
-        cell += (y_true << 1) | y_pred
-        table = np.bincount(cell, minlength=4 * split.k).reshape(split.k, 2, 2)
-        weight = table.sum(axis=(1, 2)).astype(np.float64)
-        sums = {
-            "base_rate": table[:, 1].sum(axis=1),
-            "positive_rate": table[:, :, 1].sum(axis=1),
-            "accuracy": table[:, 0, 0] + table[:, 1, 1],
-        }
-    else:
-        weight = split.sums(None)
-        sums = {
-            "base_rate": split.sums(y_true),
-            "positive_rate": split.sums(y_pred),
-            "accuracy": split.sums(y_pred == y_true),
-        }
-    sums["mean_score"] = split.sums(y_prob)
-    sums["share"] = weight
-    total = float(weight.sum())
-    found = {"all": {name: float(s.sum()) / total for name, s in sums.items()}}
-    for i, label in enumerate(split.factor.labels):
-        row = {name: float(s[i] / weight[i]) for name, s in sums.items()}
-        found[label] = {**row, "share": float(weight[i]) / total}
-    return found
+    groups: list[_Rows], y_true: NDArray[np.int8], y_prob: FloatArray, y_pred: BoolArray
+) -> list[_Rates]:
+    positive = y_true.view(np.bool_)
+    right = positive == y_pred
+    return [
+        _Rates(
+            rows.weight,
+            rows.total(positive),
+            rows.total(y_pred),
+            rows.total(right),
+            rows.total(y_prob),
+        )
+        for rows in groups
+    ]
 
 
 def _make_curve(
     label: str,
     sample: SortedSample,
     pooled: SortedSample,
-    row: Mapping[str, float],
+    rates: _Rates,
+    total: float,
     settings: Settings,
 ) -> Curve:
     """Place a sorted sample among all rows: its median position and its knees."""
@@ -349,7 +368,7 @@ def _make_curve(
         left_knee=knees["left"],
         right_knee=knees["right"],
         knee_reasons=reasons,
-        **row,
+        **rates.of(total),
     )
 
 
@@ -366,7 +385,7 @@ def _place(bend: Bend, side: Side, sample: SortedSample, pooled: SortedSample) -
 
 
 def _indicators(
-    overall: Curve, groups: Mapping[str, Curve], roles: _Roles
+    overall: Curve, groups: Mapping[str, Curve], roles: _Roles, w1: float
 ) -> tuple[Indicators, dict[str, str]]:
     if len(groups) < 2:
         only = next(iter(groups))
@@ -380,7 +399,6 @@ def _indicators(
     f_shift, f_acc, undefined = knee_indicators(overall, groups)
     if no_dp:
         undefined["dp"] = no_dp
-    w1, _ = _widest_gap(groups)
     return (
         Indicators(
             accuracy=overall.accuracy,
@@ -396,14 +414,17 @@ def _indicators(
     )
 
 
-def _widest_gap(groups: Mapping[str, Curve]) -> tuple[float, tuple[str, str]]:
-    """Largest W1 over pairs of groups, and the pair as (group, reference)."""
-    best, pair = -1.0, ("", "")
-    for (reference, b), (group, a) in combinations(groups.items(), 2):
-        (area,) = areas_between(a.sample, b.sample, (0.0, 1.0))
-        if area > best:
-            best, pair = area, (group, reference)
-    return best, pair
+def _widest_gap(
+    pooled: PooledSample, labels: tuple[str, ...], order: list[str]
+) -> tuple[float, tuple[str, str] | None]:
+    """Largest W1 over pairs of groups, and that pair as (group, reference) in display order."""
+    best: tuple[float, tuple[str, str] | None] = (nan, None)
+    for reference, group in combinations(order, 2):
+        pair = (labels.index(group), labels.index(reference))
+        (area,) = areas_between(pooled, pair, (0.0, 1.0))
+        if best[1] is None or area > best[0]:
+            best = (area, (group, reference))
+    return best
 
 
 def _with_both_labels(
@@ -454,6 +475,8 @@ class Evaluation:
     undefined : indicator name to the reason why it is undefined
     overall : Curve of all rows
     groups : label to Curve; the reference first, the sensitive group last
+    pooled : all rows in residual order, and whose row each one is (codes into ``factor.labels``)
+    widest_pair : the two groups, (group, reference), farthest apart by W1; None for one group
     residual_values : residual of every row, shape (n,), in row order
     weight_values : weight of every row, shape (n,), or None
     """
@@ -468,6 +491,8 @@ class Evaluation:
     undefined: Mapping[str, str]
     overall: Curve
     groups: Mapping[str, Curve]
+    pooled: PooledSample
+    widest_pair: tuple[str, str] | None
     residual_values: FloatArray
     weight_values: FloatArray | None
     roles: _Roles
@@ -524,11 +549,6 @@ class Evaluation:
         return pd.DataFrame([vars(d) for d in self.pair_displacements], columns=columns)
 
     @cached_property
-    def widest_pair(self) -> tuple[str, str] | None:
-        """The two groups, (group, reference), farthest apart by W1; None for one group."""
-        return _widest_gap(self.groups)[1] if len(self.groups) > 1 else None
-
-    @cached_property
     def segments(self) -> tuple[Segment, ...]:
         """Left tail, core and right tail, each with its share of W1; they add up to it.
 
@@ -550,7 +570,8 @@ class Evaluation:
         self, names: list[str], cuts: list[float], pair: tuple[str, str]
     ) -> tuple[Segment, ...]:
         samples = (self.groups[pair[0]].sample, self.groups[pair[1]].sample)
-        areas = areas_between(*samples, cuts)
+        codes = (self.factor.labels.index(pair[0]), self.factor.labels.index(pair[1]))
+        areas = areas_between(self.pooled, codes, cuts)
         total = self.indicators.w1
         return tuple(
             measure_stretch(name, q0, q1, pair, samples, area, total)
@@ -580,9 +601,7 @@ class Evaluation:
         if self.widest_pair is not None:
             cuts = [0.0, q0, q1, 1.0]
             gap = self._stretches(["before", "band", "after"], cuts, self.widest_pair)[1]
-        position = self.overall.percentile(self.residual_values)
-        inside = (position >= q0) & (position <= q1)
-        rows = np.flatnonzero(inside)
+        rows = self._rows_between(q0, q1)
         codes = self.factor.codes[rows]
         weights = self.weight_values
         y_true, y_prob = self.predictions.y_true[rows], self.predictions.y_prob[rows]
@@ -616,6 +635,20 @@ class Evaluation:
             groups=groups,
             rows=self.predictions.row_positions[rows],
         )
+
+    def _rows_between(self, q0: float, q1: float) -> NDArray[np.intp]:
+        """Indices of the rows with ``q0 ≤ h(d) ≤ q1``, ascending.
+
+        h rises with d, so the rows are those between two residuals, and only as many
+        percentiles are computed as a bisection looks at.
+        """
+        values = self.overall.sample.values
+        first = bisect_left(values, q0, key=lambda d: self.overall.percentile(float(d)))
+        stop = bisect_right(values, q1, key=lambda d: self.overall.percentile(float(d)))
+        if first >= stop:
+            return np.zeros(0, dtype=np.intp)
+        low, high = values[first], values[stop - 1]
+        return np.flatnonzero((self.residual_values >= low) & (self.residual_values <= high))
 
     @cached_property
     def by_environment(self) -> dict[str, Evaluation]:
@@ -680,13 +713,14 @@ class Evaluation:
         factor = self.factor_named(name)
         if factor is self.factor:
             return self.groups
-        split = _Split(factor, self.weight_values)
-        y_prob = self.predictions.y_prob
-        rates = _rates(split, self.predictions.y_true, y_prob, y_prob >= self.threshold)
-        samples = split.samples(self.residual_values)
+        y_prob, pooled = self.predictions.y_prob, self.overall.sample
+        rows = _rows_by_group(factor, self.weight_values)
+        rates = _rates(rows, self.predictions.y_true, y_prob, y_prob >= self.threshold)
+        total = sum(rate.weight for rate in rates)
+        samples = [SortedSample.from_values(r.take(self.residual_values), r.weights) for r in rows]
         return {
-            label: _make_curve(label, sample, self.overall.sample, rates[label], self.settings)
-            for label, sample in zip(factor.labels, samples, strict=True)
+            label: _make_curve(label, sample, pooled, rate, total, self.settings)
+            for label, sample, rate in zip(factor.labels, samples, rates, strict=True)
         }
 
     @cached_property
@@ -705,12 +739,14 @@ class Evaluation:
         by : which groups, as in `factor_named`
         method : "adaptive", or "equal" for ``k`` pieces of equal count
         """
-        factor = self.factor_named(by)
-        ordered = Factor(factor.name, factor.labels, factor.codes[self.order])
-        weights = None if self.weight_values is None else self.weight_values[self.order]
-        return cut_into_pieces(
-            self.residual_values[self.order], ordered, weights, k=k, method=method
-        )
+        factor, sample = self.factor_named(by), self.pooled.sample
+        if factor is self.factor:
+            codes, weights = self.pooled.codes.astype(np.intp), sample.weights
+        else:
+            codes = factor.codes[self.order]
+            weights = None if self.weight_values is None else self.weight_values[self.order]
+        ordered = Factor(factor.name, factor.labels, codes)
+        return cut_into_pieces(sample.values, ordered, weights, k=k, method=method)
 
     def with_settings(self, **changes: Any) -> Evaluation:
         """Evaluate the same rows again with other settings, such as ``base_rates="equal"``."""

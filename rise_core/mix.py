@@ -92,9 +92,9 @@ def cut_into_pieces(
     key = cell * groups + factor.codes
     shape = (ends.size, groups)
     counts = np.bincount(key, minlength=ends.size * groups).reshape(shape)
-    masses = counts.astype(np.float64)
+    masses: FloatArray = counts.astype(np.float64)
     if weights is not None:
-        masses = np.bincount(key, weights=mass, minlength=ends.size * groups).reshape(shape)
+        masses = np.bincount(key, mass, ends.size * groups).reshape(shape).astype(np.float64)
 
     total = np.vstack([np.zeros(groups), np.cumsum(masses, axis=0)])
     cuts = list(range(ends.size + 1))
