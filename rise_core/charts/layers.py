@@ -1,0 +1,462 @@
+"""Layers of the RISE chart, each a function of one table (see ``tables``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from rise_core.charts.panel import Panel, Strip
+from rise_core.charts.tables import KNEE_SIDES, Curves
+from rise_core.charts.theme import Palette, Theme, chart_text
+
+__all__ = [
+    "Style",
+    "box_layer",
+    "curve_layer",
+    "gap_layers",
+    "hover_layers",
+    "knee_layer",
+    "piece_curve_layer",
+    "piece_hover_layers",
+    "position_ruler_layers",
+    "residual_ruler_layers",
+    "segment_layers",
+    "strip_layers",
+    "zero_layer",
+]
+
+STAR = (
+    "M0,-1.2L0.27,-0.37L1.14,-0.37L0.44,0.14L0.7,0.97L0,0.46L-0.7,0.97L-0.44,0.14"
+    "L-1.14,-0.37L-0.27,-0.37Z"
+)
+# Up to here medians are labelled in words; beyond, the words would lie on each other.
+LABELLED_GROUPS = 4
+LABEL_PIXELS = 14
+
+
+@dataclass(frozen=True)
+class Style:
+    """What layers need to know about looks."""
+
+    theme: Theme
+    palette: Palette
+
+    @property
+    def scale(self) -> alt.Scale:
+        """Colour scale of the curves, the same in every layer."""
+        return alt.Scale(domain=list(self.palette.labels), range=list(self.palette.colors))
+
+    @property
+    def dashes(self) -> alt.Scale:
+        """Dash scale of the curves."""
+        return alt.Scale(
+            domain=list(self.palette.labels), range=[list(d) for d in self.palette.dashes]
+        )
+
+    def legend(self, labels: Sequence[str], title: str | None = None) -> alt.Legend:
+        """Legend above the chart, in as many columns as the width has room for.
+
+        The markers' legend is below: side by side, two legends would be cut on a phone.
+        """
+        longest = min(max(len(label) for label in labels), 22)
+        return alt.Legend(
+            title=title,
+            orient="top",
+            direction="horizontal",
+            titleOrient="top",
+            titleAnchor="start",
+            titleLimit=400,
+            values=list(labels),
+            columns=alt.expr(f"max(1, floor(width / {48 + 7 * longest}))"),
+            symbolType="stroke",
+            symbolSize=420,
+            symbolStrokeWidth=2.5,
+        )
+
+    @property
+    def _unlisted(self) -> alt.Scale:
+        # Fill and stroke have scales of their own, so that markers leave the curves' legend alone.
+        # Vega-Lite merges legends of equal domains, and one switched off switches off all: the
+        # same colours in another order are another domain.
+        return alt.Scale(
+            domain=list(self.palette.labels[::-1]), range=list(self.palette.colors[::-1])
+        )
+
+    @property
+    def fill(self) -> alt.Fill:
+        """Fill by curve, without a legend."""
+        return alt.Fill("curve:N", scale=self._unlisted, legend=None)
+
+    @property
+    def stroke(self) -> alt.Stroke:
+        """Stroke by curve, without a legend."""
+        return alt.Stroke("curve:N", scale=self._unlisted, legend=None)
+
+
+def zero_layer(panel: Panel, theme: Theme) -> list[alt.Chart]:
+    """Line of no error, and the headroom's lower edge."""
+    zero = alt.Chart(pd.DataFrame({"residual": [0.0]}))
+    return [zero.mark_rule(color=theme.zero, strokeWidth=1.2).encode(y=alt.Y("residual:Q"))]
+
+
+def segment_layers(segments: pd.DataFrame, panel: Panel, theme: Theme) -> list[alt.Chart]:
+    """Cuts at the pooled knees, and the names of the segments above the curve."""
+    if segments.empty:
+        return []
+    cuts = segments[segments["q0"] > segments["q0"].min()].assign(top=panel.top, low=panel.low)
+    rules = (
+        alt.Chart(cuts)
+        .mark_rule(strokeDash=[2, 3], color=theme.muted, opacity=0.75)
+        .encode(x=alt.X("q0:Q"), y=alt.Y("low:Q"), y2=alt.Y2("top"))
+    )
+    named = segments.assign(
+        middle=(segments["q0"] + segments["q1"]) / 2,
+        room=segments["q1"] - segments["q0"],
+        top=panel.top,
+        long=[
+            name if pd.isna(share) else f"{name} · {share:.0%} of the gap"
+            for name, share in zip(segments["name"], segments["share"], strict=True)
+        ],
+    )
+    text = (
+        alt.Chart(named)
+        .mark_text(baseline="top", dy=3, fontSize=11, color=theme.muted)
+        .encode(
+            x=alt.X("middle:Q"),
+            y=alt.Y("top:Q"),
+            text=alt.when("datum.room * width > 6.2 * length(datum.long)")
+            .then(alt.value(alt.expr("datum.long")))
+            .when("datum.room * width > 6.2 * length(datum.name)")
+            .then(alt.value(alt.expr("datum.name")))
+            .otherwise(alt.value("")),
+        )
+    )
+    return [rules, text]
+
+
+def gap_layers(gap: pd.DataFrame, labels: Sequence[str], style: Style) -> list[alt.Chart]:
+    """Area between two curves, in the colour of the one that is above."""
+    if gap.empty:
+        return []
+    opacity = 0.13 if style.theme.name == "light" else 0.17
+    layers = []
+    for label, own in zip(labels, ("first", "second"), strict=True):
+        other = "second" if own == "first" else "first"
+        layers.append(
+            alt.Chart(gap)
+            .mark_area(color=style.palette.color(label), opacity=opacity, tooltip=False)
+            .encode(x=alt.X("rank:Q", sort=None), y=alt.Y("high:Q"), y2=alt.Y2(other))
+        )
+    return layers
+
+
+def box_layer(boxes: pd.DataFrame, style: Style) -> list[alt.Chart]:
+    """Shift boxes, from the left to the right knee of every group."""
+    if boxes.empty:
+        return []
+    return [
+        alt.Chart(boxes)
+        .mark_rect(
+            fillOpacity=0.07 if len(boxes) <= LABELLED_GROUPS else 0.0,
+            strokeOpacity=0.75,
+            strokeWidth=1.2,
+            strokeDash=[3, 3],
+        )
+        .encode(
+            x=alt.X("x0:Q"),
+            x2=alt.X2("x1"),
+            y=alt.Y("y0:Q"),
+            y2=alt.Y2("y1"),
+            fill=style.fill,
+            stroke=style.stroke,
+        )
+    ]
+
+
+def residual_ruler_layers(medians: pd.DataFrame, panel: Panel, style: Style) -> list[alt.Chart]:
+    """Horizontal rulers at the groups' median residuals (group view)."""
+    if medians.empty:
+        return []
+    if len(medians) > LABELLED_GROUPS:
+        # Many rulers are ticks on the edge: lines from side to side would be a fence.
+        ticks = medians.assign(x0=0.0, x1=0.022)
+        return [
+            alt.Chart(ticks)
+            .mark_rule(strokeWidth=2.5)
+            .encode(x=alt.X("x0:Q"), x2=alt.X2("x1"), y=alt.Y("residual:Q"), stroke=style.stroke)
+        ]
+    rules = (
+        alt.Chart(medians)
+        .mark_rule(strokeDash=[2, 3], strokeWidth=1.3, opacity=0.9)
+        .encode(y=alt.Y("residual:Q"), stroke=style.stroke)
+    )
+    # Rising curves leave the upper left and the lower right free.
+    ordered = medians.sort_values("residual", ascending=False, ignore_index=True)
+    half = (len(ordered) + 1) // 2 if len(ordered) > 1 else 0
+    layers = [rules]
+    for part, up in ((ordered.iloc[:half], True), (ordered.iloc[half:], False)):
+        if part.empty:
+            continue
+        labels = part.assign(
+            rank=0.008 if up else 0.992,
+            y=_spread(part["residual"].tolist(), LABEL_PIXELS * panel.unit, up=up),
+            label=[
+                f"median {chart_text(curve, 22)} {_signed(value)}"
+                for curve, value in zip(part["curve"], part["residual"], strict=True)
+            ],
+        )
+        place: dict[str, Any] = (
+            {"align": "left", "baseline": "bottom", "dy": -3}
+            if up
+            else {"align": "right", "baseline": "top", "dy": 4}
+        )
+        layers.append(
+            alt.Chart(labels)
+            .mark_text(fontSize=11, **place)
+            .encode(x=alt.X("rank:Q"), y=alt.Y("y:Q"), text=alt.Text("label:N"), fill=style.fill)
+        )
+    return layers
+
+
+def position_ruler_layers(medians: pd.DataFrame, panel: Panel, style: Style) -> list[alt.Chart]:
+    """Vertical rulers at the groups' median positions (global view)."""
+    if medians.empty:
+        return []
+    ordered = medians.sort_values("position", ignore_index=True).assign(low=panel.low)
+    if len(ordered) > LABELLED_GROUPS:
+        ticks = ordered.assign(upper=panel.low + 16 * panel.unit)
+        return [
+            alt.Chart(ticks)
+            .mark_rule(strokeWidth=2.5)
+            .encode(
+                x=alt.X("position:Q"), y=alt.Y("low:Q"), y2=alt.Y2("upper"), stroke=style.stroke
+            )
+        ]
+    rules = (
+        alt.Chart(ordered.assign(upper=panel.high))
+        .mark_rule(strokeDash=[2, 3], strokeWidth=1.3)
+        .encode(x=alt.X("position:Q"), y=alt.Y("low:Q"), y2=alt.Y2("upper"), stroke=style.stroke)
+    )
+    side, line = _label_places(ordered["position"].tolist())
+    named = ordered.assign(
+        side=side,
+        y=[panel.low + (3 + LABEL_PIXELS * at) * panel.unit for at in line],
+        label=[
+            f"median {chart_text(curve, 18)} {value:.0%}"
+            for curve, value in zip(ordered["curve"], ordered["position"], strict=True)
+        ],
+    )
+    layers = [rules]
+    for align, dx in (("right", -4), ("left", 4)):
+        part = named[named["side"] == align]
+        if not part.empty:
+            layers.append(
+                alt.Chart(part)
+                .mark_text(align=align, baseline="bottom", dx=dx, fontSize=11)
+                .encode(
+                    x=alt.X("position:Q"), y=alt.Y("y:Q"), text=alt.Text("label:N"), fill=style.fill
+                )
+            )
+    return layers
+
+
+def _label_places(positions: list[float]) -> tuple[list[str], list[int]]:
+    """Text alignment and line of labels at rising positions, such that none is cut or covered."""
+    side = []
+    for place, position in enumerate(positions):
+        if position < 0.34:
+            side.append("left")
+        elif position > 0.66:
+            side.append("right")
+        else:
+            side.append("right" if place < len(positions) / 2 else "left")
+    if side in (["right", "left"], ["right"], ["left"]):
+        return side, [0] * len(side)
+    return side, list(range(len(side)))
+
+
+def curve_layer(points: pd.DataFrame, style: Style, selection: str | None) -> list[alt.Chart]:
+    """Curves of the groups and of all rows."""
+    labels = list(style.palette.labels)
+    legend = style.legend(labels)
+    lines = (
+        alt.Chart(points)
+        .mark_line(strokeWidth=2.2, strokeJoin="round", tooltip=False)
+        .encode(
+            x=alt.X("rank:Q", sort=None),
+            y=alt.Y("residual:Q"),
+            color=alt.Color("curve:N", scale=style.scale, legend=legend, sort=labels),
+            strokeDash=alt.StrokeDash("curve:N", scale=style.dashes, legend=legend, sort=labels),
+        )
+    )
+    return [_brushed(lines, selection, style.theme)]
+
+
+def piece_curve_layer(points: pd.DataFrame, style: Style, selection: str | None) -> list[alt.Chart]:
+    """The global curve in pieces, each in the colour of the over-represented group."""
+    labels = [label for label in style.palette.labels if label != style.palette.pooled]
+    legend = style.legend(labels, "over-represented (faint: could be chance)")
+    lines = (
+        alt.Chart(points)
+        .mark_line(strokeWidth=3.6, strokeCap="butt", strokeJoin="round", tooltip=False)
+        .encode(
+            x=alt.X("rank:Q", sort=None),
+            y=alt.Y("residual:Q"),
+            color=alt.Color("curve:N", scale=style.scale, legend=legend, sort=labels),
+            opacity=alt.when("datum.significant").then(alt.value(1)).otherwise(alt.value(0.38)),
+            detail=alt.Detail("piece:N"),
+        )
+    )
+    return [_brushed(lines, selection, style.theme)]
+
+
+def _brushed(lines: alt.Chart, selection: str | None, theme: Theme) -> alt.Chart:
+    if selection is None:
+        return lines
+    brush = alt.selection_interval(
+        name=selection,
+        encodings=["x"],
+        zoom=False,
+        mark=alt.BrushConfig(fill=theme.accent, fillOpacity=0.12, stroke=theme.accent),
+    )
+    return lines.add_params(brush)
+
+
+def hover_layers(
+    table: pd.DataFrame, curves: Curves, unit: str, panel: Panel, theme: Theme
+) -> list[alt.Chart]:
+    """One rule and one tooltip for all curves at a rank."""
+    tooltip = [alt.Tooltip("rank:Q", title="rank", format=".1%")]
+    tooltip += [
+        alt.Tooltip(f"c{place}:Q", title=f"{label} ({unit})", format="+.3f")
+        for place, label in enumerate(curves.all)
+    ]
+    return _hover(table, tooltip, panel, theme, opacity=0.0)
+
+
+def piece_hover_layers(
+    table: pd.DataFrame, curves: Curves, unit: str, panel: Panel, theme: Theme
+) -> list[alt.Chart]:
+    """Counts and shares of every piece of the global curve."""
+    tooltip = [
+        alt.Tooltip("q0:Q", title="from percentile", format=".1%"),
+        alt.Tooltip("q1:Q", title="to percentile", format=".1%"),
+        alt.Tooltip("d0:Q", title=f"from residual ({unit})", format="+.3f"),
+        alt.Tooltip("d1:Q", title=f"to residual ({unit})", format="+.3f"),
+        *(alt.Tooltip(f"t{i}:N", title=label) for i, label in enumerate(curves.labels)),
+        alt.Tooltip("verdict:N", title="over-represented"),
+    ]
+    return _hover(table, tooltip, panel, theme, opacity=0.06)
+
+
+def _hover(
+    table: pd.DataFrame, tooltip: list[alt.Tooltip], panel: Panel, theme: Theme, opacity: float
+) -> list[alt.Chart]:
+    # Invisible full-height columns catch the pointer: exact, and far lighter than a Voronoi mesh.
+    # Their own mark, not a nearest-point search, so that the brush below stays usable.
+    hover = alt.selection_point(
+        name="hover", on="pointerover", clear="pointerout", fields=["q0"], empty=False
+    )
+    spans = table.assign(bottom=panel.bottom, top=panel.high)
+    columns = (
+        alt.Chart(spans)
+        .mark_rect(color=theme.text, opacity=0)
+        .encode(
+            x=alt.X("q0:Q"),
+            x2=alt.X2("q1"),
+            y=alt.Y("bottom:Q"),
+            y2=alt.Y2("top"),
+            tooltip=tooltip,
+            opacity=alt.when(hover).then(alt.value(opacity)).otherwise(alt.value(0)),
+        )
+        .add_params(hover)
+    )
+    rule = (
+        alt.Chart(spans)
+        .mark_rule(color=theme.muted, strokeWidth=1)
+        .encode(
+            x=alt.X("rank:Q"),
+            y=alt.Y("bottom:Q"),
+            y2=alt.Y2("top"),
+            opacity=alt.when(hover).then(alt.value(0.9)).otherwise(alt.value(0)),
+        )
+    )
+    return [rule, columns]
+
+
+def strip_layers(strip: Strip, panel: Panel, style: Style) -> list[alt.Chart]:
+    """Share of the groups along the curve, against their overall share."""
+    bars = (
+        alt.Chart(strip.bars)
+        .mark_rect(opacity=0.85, tooltip=False)
+        .encode(x=alt.X("q0:Q"), x2=alt.X2("q1"), y=alt.Y("y0:Q"), y2=alt.Y2("y1"), fill=style.fill)
+    )
+    lines = (
+        alt.Chart(strip.lines)
+        .mark_rule(color=style.theme.text, strokeWidth=1)
+        .encode(y=alt.Y("y:Q"))
+    )
+    header = (
+        alt.Chart(pd.DataFrame({"rank": [0.0], "y": [panel.strip_top], "label": [strip.header]}))
+        .mark_text(align="left", baseline="bottom", dy=-7, fontSize=12, color=style.theme.text)
+        .encode(x=alt.X("rank:Q"), y=alt.Y("y:Q"), text=alt.Text("label:N"))
+    )
+    return [bars, lines, header]
+
+
+def knee_layer(knees: pd.DataFrame, style: Style) -> list[alt.Chart]:
+    """◆ left and ★ right knees, with what is known about them on hover."""
+    if knees.empty:
+        return []
+    shape = alt.Shape(
+        "side:N",
+        scale=alt.Scale(domain=list(KNEE_SIDES), range=["diamond", STAR]),
+        legend=alt.Legend(
+            title=None,
+            orient="bottom",
+            direction="horizontal",
+            symbolFillColor=style.theme.muted,
+            symbolStrokeColor=style.theme.muted,
+            symbolSize=90,
+        ),
+    )
+    tooltip: list[Any] = [
+        alt.Tooltip("curve:N", title="curve"),
+        alt.Tooltip("side:N", title="knee"),
+        alt.Tooltip("residual:Q", title="residual", format="+.4f"),
+        alt.Tooltip("percentile:Q", title="percentile of all rows", format=".1%"),
+        alt.Tooltip("own_percentile:Q", title="rank within the group", format=".1%"),
+        alt.Tooltip("strength:Q", title="strength", format=".2f"),
+        alt.Tooltip("shape:N", title="shape"),
+    ]
+    return [
+        alt.Chart(knees)
+        .mark_point(
+            filled=True, opacity=1, size=130, stroke=style.theme.background, strokeWidth=1.4
+        )
+        .encode(
+            x=alt.X("rank:Q"), y=alt.Y("residual:Q"), fill=style.fill, shape=shape, tooltip=tooltip
+        )
+    ]
+
+
+def _spread(values: list[float], least: float, *, up: bool) -> list[float]:
+    """Move falling values apart to a least distance, upwards or downwards."""
+    placed: list[float] = []
+    for value in reversed(values) if up else values:
+        if placed and up:
+            value = max(value, placed[-1] + least)
+        elif placed:
+            value = min(value, placed[-1] - least)
+        placed.append(value)
+    return placed[::-1] if up else placed
+
+
+def _signed(value: float) -> str:
+    if 0 < abs(value) < 0.005:
+        return "≈ 0"
+    return f"{value:+.2f}".replace("-", "−")
