@@ -76,6 +76,8 @@ def load_demo(store_dir: Path, *, progress: Progress | None = None) -> str:
         store.parent.mkdir(parents=True, exist_ok=True)
         _sweep(store)
         building = Path(tempfile.mkdtemp(prefix=f".{store.name}-", dir=store.parent))
+        # mkdtemp makes it private; a store is as open as any folder made here.
+        building.chmod(0o755)
         try:
             _build(building, store, tell)
             (building / MARKER).write_text(json.dumps(wanted, indent=1) + "\n", encoding="utf-8")

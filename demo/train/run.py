@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import platform
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -103,7 +102,6 @@ def run(problem: Problem, out: Path, report: Report) -> None:
     """Train everything for one data set and write it below ``out``."""
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
-    started = time.monotonic()
     rows = tables.evaluated_rows(problem)
     used = problem.split() != TRAIN
     order = np.argsort(problem.row_id[used], kind="stable")
@@ -141,7 +139,6 @@ def run(problem: Problem, out: Path, report: Report) -> None:
                 "python": platform.python_version(),
                 **{name: version(name) for name in ("torch", "numpy", "scikit-learn", "fairlearn")},
             },
-            "seconds": round(time.monotonic() - started),
             "runs": records,
             "tried": [model.to_dict() for model in tried],
         },
