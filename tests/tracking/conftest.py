@@ -1,0 +1,275 @@
+"""A real MLflow server on loopback, a store of each kind, and servers that misbehave."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import http.server
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+mlflow = pytest.importorskip("mlflow")
+
+
+# Warnings of MLflow's own code, which nobody here can mend.
+FOREIGN_WARNINGS = (
+    "ignore:The ``noload`` loader strategy is deprecated:DeprecationWarning",  # on SQLAlchemy 2.1
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let MLflow's own warnings pass in this folder; all others stay errors."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.is_relative_to(here):
+            for line in FOREIGN_WARNINGS:
+                item.add_marker(pytest.mark.filterwarnings(line))
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="session")
+def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of a real tracking server: sqlite behind it, artifacts through its proxy."""
+    folder = tmp_path_factory.mktemp("mlflow-server")
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    # Jobs would start fifteen processes that outlive their parent.
+    environment = os.environ | {
+        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+        "MLFLOW_DISABLE_TELEMETRY": "true",
+    }
+    environment.pop("MLFLOW_TRACKING_URI", None)
+    with (folder / "log.txt").open("wb") as log:
+        process = subprocess.Popen(
+            [
+                sys.executable, "-m", "mlflow", "server", "--workers", "1",
+                "--host", "127.0.0.1", "--port", str(port),
+                "--backend-store-uri", f"sqlite:///{folder}/mlflow.db",
+                "--artifacts-destination", str(folder / "artifacts"), "--serve-artifacts",
+            ],
+            cwd=folder, env=environment, stdout=log, stderr=log, start_new_session=True,
+        )  # fmt: skip
+        try:
+            _wait_for(f"{url}/health", process, folder / "log.txt")
+            yield url
+        finally:
+            _end_group(process)
+
+
+def _wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    ends = time.monotonic() + 90
+    while time.monotonic() < ends:
+        if process.poll() is not None:
+            break
+        with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=2) as answer:
+            if answer.status == 200:
+                return
+        time.sleep(0.2)
+    raise RuntimeError(f"the MLflow server did not start: {log.read_text()[-2000:]}")
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    for sign in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, sign)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(5)
+            if sign == signal.SIGKILL:
+                return
+    process.wait(5)
+
+
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An MLflow database as MLflow makes it; copied, since making one takes seconds."""
+    path = tmp_path_factory.mktemp("database") / "mlflow.db"
+    mlflow.MlflowClient(tracking_uri=f"sqlite:///{path}").search_experiments()
+    return path
+
+
+@pytest.fixture
+def sqlite_uri(empty_database: Path, tmp_path: Path) -> str:
+    """Address of a fresh database file in `tmp_path`."""
+    path = tmp_path / "mlflow.db"
+    shutil.copyfile(empty_database, path)
+    return f"sqlite:///{path}"
+
+
+@dataclass
+class Workspace:
+    """A client and an experiment of its own, to write runs with."""
+
+    uri: str
+    client: Any
+    experiment_id: str
+
+    def run(self, name: str = "a run", status: str | None = "FINISHED", **tags: str) -> str:
+        """Make a run; status None leaves it running."""
+        made = self.client.create_run(self.experiment_id, run_name=name, tags=tags)
+        run_id = str(made.info.run_id)
+        if status is not None:
+            self.client.set_terminated(run_id, status)
+        return run_id
+
+
+def _workspace(uri: str, artifacts: str | None = None) -> Workspace:
+    client = mlflow.MlflowClient(tracking_uri=uri)
+    name = f"experiment {time.monotonic_ns()}"
+    return Workspace(uri, client, client.create_experiment(name, artifact_location=artifacts))
+
+
+@pytest.fixture
+def on_server(server_url: str) -> Workspace:
+    return _workspace(server_url)
+
+
+@pytest.fixture
+def on_sqlite(sqlite_uri: str, tmp_path: Path) -> Workspace:
+    return _workspace(sqlite_uri, str(tmp_path / "artifacts"))
+
+
+@pytest.fixture(params=["server", "sqlite"])
+def workspace(request: pytest.FixtureRequest) -> Workspace:
+    """A place to write, on a server and in a database file."""
+    made: Workspace = request.getfixturevalue(f"on_{request.param}")
+    return made
+
+
+@pytest.fixture
+def frame() -> pd.DataFrame:
+    """240 rows with text labels, two groups and codes that look like numbers."""
+    rng = np.random.default_rng(7)
+    label = rng.integers(0, 2, 240)
+    return pd.DataFrame(
+        {
+            "y_true": np.where(label == 1, "yes", "no"),
+            "y_prob": np.round(np.clip(label * 0.4 + rng.random(240) * 0.6, 0, 1), 6),
+            "sex": rng.choice(["female", "male"], 240),
+            "region_code": rng.choice(["001", "002", "NA"], 240),
+        }
+    )
+
+
+# ------------------------------------------------------------------------- faulty servers
+
+
+Answer = Callable[[http.server.BaseHTTPRequestHandler], None]
+
+
+@contextlib.contextmanager
+def _serve(answer: Answer) -> Iterator[str]:
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            with contextlib.suppress(OSError):
+                answer(self)
+
+        do_POST = do_PUT = do_GET  # noqa: N815
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.socket.close()
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Answer], str]]:
+    """Start a server whose answers are written by hand; returns its address."""
+    with contextlib.ExitStack() as stack:
+        yield lambda answer: stack.enter_context(_serve(answer))
+
+
+@pytest.fixture
+def page(serve: Callable[[Answer], str]) -> Callable[..., str]:
+    """Start a server that gives one answer to everything."""
+
+    def start(status: int, body: str, kind: str = "text/html") -> str:
+        def answer(request: http.server.BaseHTTPRequestHandler) -> None:
+            send(request, status, body.encode(), kind)
+
+        return serve(answer)
+
+    return start
+
+
+def send(request: http.server.BaseHTTPRequestHandler, status: int, body: bytes, kind: str) -> None:
+    request.send_response(status)
+    request.send_header("Content-Type", kind)
+    request.send_header("Content-Length", str(len(body)))
+    request.end_headers()
+    request.wfile.write(body)
+
+
+@dataclass
+class Proxy:
+    """Stands before the real server: counts requests, and can spoil answers.
+
+    `spoil` gets path, status and body, and returns what to answer: (status, body), or None to
+    hang up. `dead` makes it hang up on everything.
+    """
+
+    url: str = ""
+    requests: list[str] = field(default_factory=list)
+    spoil: Callable[[str, int, bytes], tuple[int, bytes] | None] | None = None
+    dead: bool = False
+
+
+@pytest.fixture
+def proxy(server_url: str, serve: Callable[[Answer], str]) -> Proxy:
+    made = Proxy()
+    host = server_url.removeprefix("http://")
+
+    def answer(request: http.server.BaseHTTPRequestHandler) -> None:
+        made.requests.append(f"{request.command} {request.path}")
+        if made.dead:
+            request.close_connection = True
+            return
+        length = int(request.headers.get("Content-Length") or 0)
+        body = request.rfile.read(length) if length else None
+        link = http.client.HTTPConnection(host, timeout=30)
+        try:
+            headers = {"Content-Type": request.headers.get("Content-Type", "")}
+            link.request(request.command, request.path, body, headers)
+            response = link.getresponse()
+            status, data = response.status, response.read()
+            kind = response.headers.get("Content-Type", "")
+        finally:
+            link.close()
+        if made.spoil is not None:
+            spoilt = made.spoil(request.path, status, data)
+            if spoilt is None:
+                request.close_connection = True
+                return
+            status, data = spoilt
+        send(request, status, data, kind)
+
+    made.url = serve(answer)
+    return made
