@@ -27,6 +27,7 @@ def method_data() -> Path:
 @pytest.fixture(autouse=True)
 def _own_stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RISE_HOME", str(tmp_path / "rise-home"))
+    monkeypatch.setenv("RISE_CACHE_DIR", str(tmp_path / "rise-cache"))
     monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
     monkeypatch.setenv("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)

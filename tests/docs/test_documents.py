@@ -22,32 +22,51 @@ WORDS_A_MINUTE = 230
 document = pytest.mark.parametrize("path", DOCUMENTS, ids=NAMES)
 
 
+def run_block(block: markdown.Block, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a Python block as its reader would: in an empty folder, with MLflow's own defaults."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("MLFLOW_")}
+    environment |= {"PYTHONPATH": str(ROOT), "MLFLOW_DISABLE_TELEMETRY": "true"}
+    return subprocess.run(
+        [sys.executable, "-"],
+        input=block.text,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+
+
 # A tutorial starts a real MLflow store: the first import and the migrations take their time.
 @pytest.mark.timeout(300)
 @document
 def test_python_blocks_run_and_print_what_they_show(path: Path, tmp_path: Path) -> None:
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("MLFLOW_")}
-    environment |= {
-        "PYTHONPATH": str(ROOT),
-        "RISE_HOME": str(tmp_path / "home"),
-        "MLFLOW_DISABLE_TELEMETRY": "true",
-    }
     for block in markdown.blocks(path.read_text("utf-8")):
         if block.language != "python":
             continue
-        done = subprocess.run(
-            [sys.executable, "-"],
-            input=block.text,
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=240,
-        )
+        done = run_block(block, tmp_path)
         where = f"{path.name}, line {block.line}"
         assert done.returncode == 0, f"{where}:\n{done.stderr}"
         if block.output is not None:
             assert done.stdout.split() == block.output.split(), where
+    if path.name == "README.md":
+        assert_the_logged_run_can_be_read(tmp_path)
+
+
+def assert_the_logged_run_can_be_read(folder: Path) -> None:
+    """What the README's tutorial logged opens at the address that the README names."""
+    from rise_core import Predictions, evaluate_predictions
+    from rise_core.tracking import connect
+
+    store = connect(f"sqlite:///{folder / 'mlflow.db'}", cache_dir=folder / "cache")
+    (experiment,) = [found for found in store.experiments() if found.name == "income"]
+    (run,) = store.runs(experiment.id).runs
+    assert run.name == "logistic regression"
+    table = store.load(run)
+    evaluation = evaluate_predictions(Predictions.from_frame(table.frame, table.roles))
+    assert evaluation.predictions.pos_label == "high"
+    assert set(evaluation.groups) == {"female", "male"}
+    assert run.metrics["rise.w1"] == pytest.approx(evaluation.indicators.w1)
 
 
 @document
