@@ -3,6 +3,9 @@
 One experiment a data set, one run a model. The store is built in a folder of its own beside the
 target and moved into place in one step, so nobody ever opens a half-filled one: two processes that
 start at once both build, one of them wins, and both end up with the same store.
+
+What a run looks like is what ``rise_core.tracking.log_predictions`` leaves (a test compares them);
+it is not called here, since it would write to the folder that does not exist before the move.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from demo.cards import ALGORITHMS, TEACHING, DatasetCard
-from demo.pack import PREDICTIONS, Pack, PackRun, fingerprint, packs
+from demo.pack import PREDICTIONS, Pack, PackRun, fingerprint, indicators, packs
 from rise_core.columns import Roles
 from rise_core.exceptions import RiseError
 
@@ -161,7 +164,7 @@ def _build(building: Path, store: Path, tell: Progress) -> None:
             f"{missing[0]}. Check out the repository again, or run `make demo-train`."
         )
     tell(0, len(runs), "Setting up the demo store")
-    done = 0
+    done, known = 0, indicators()
     with _client(building / DATABASE) as client:
         for pack in found:
             experiment = client.create_experiment(
@@ -172,7 +175,8 @@ def _build(building: Path, store: Path, tell: Progress) -> None:
             for run in pack.runs:
                 # The first of the list is the newest: MLflow's own order then is the pack's.
                 start = int(time.time() * 1000) - 1000 * done
-                run_id = _log(client, experiment, pack, run, start)
+                values = known.get(run.dataset, {}).get(run.name, {})
+                run_id = _log(client, experiment, pack, run, values, start)
                 _put(run, pack.card, building / "artifacts" / pack.card.id / run_id / "artifacts")
                 done += 1
                 tell(done, len(runs), f"{pack.card.title}: {run.title}, seed {run.seed}")
@@ -195,8 +199,17 @@ def _client(database: Path) -> Iterator[MlflowClient]:
         noise.setLevel(level)
 
 
-def _log(client: MlflowClient, experiment: str, pack: Pack, run: PackRun, start: int) -> str:
+def _log(
+    client: MlflowClient,
+    experiment: str,
+    pack: Pack,
+    run: PackRun,
+    measured: Mapping[str, float],
+    start: int,
+) -> str:
     from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param
+
+    from rise_core.tracking.training import METRIC_PREFIX
 
     card = pack.card
     name = f"{run.title}, seed {run.seed}"
@@ -213,6 +226,7 @@ def _log(client: MlflowClient, experiment: str, pack: Pack, run: PackRun, start:
     metrics = {
         "train_accuracy": run.train_accuracy,
         "validation_accuracy": run.validation_accuracy,
+        **{f"{METRIC_PREFIX}{key}": value for key, value in measured.items()},
     }
     client.log_batch(
         run_id,
@@ -266,6 +280,9 @@ def _experiment_tags(card: DatasetCard) -> dict[str, str]:
 
 
 def _run_tags(card: DatasetCard, run: PackRun) -> dict[str, str]:
+    from rise_core.tracking.cache import file_digest
+    from rise_core.tracking.entities import TABLE_TAG
+
     tags = {
         "dataset": card.title,
         "algorithm": run.title,
@@ -276,7 +293,13 @@ def _run_tags(card: DatasetCard, run: PackRun) -> dict[str, str]:
         "rise.dataset_id": card.id,
         "rise.algorithm_id": run.algorithm,
         "mlflow.note.content": ALGORITHMS[run.algorithm].text(),
-        "mlflow.loggedArtifacts": json.dumps([{"path": TABLE, "type": "table"}]),
+        TABLE_TAG: json.dumps(
+            {
+                "path": TABLE,
+                "size": run.table.stat().st_size,
+                "digest": file_digest(run.table),
+            }
+        ),
     }
     if run.teaching:
         lesson = TEACHING[run.name]

@@ -11,6 +11,7 @@ from pathlib import Path
 from demo.cards import ALGORITHMS, DATASETS, TEACHING, DatasetCard, algorithm_title
 
 PREDICTIONS = Path(__file__).resolve().parent / "predictions"
+INDICATORS = PREDICTIONS / "indicators.json"
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,19 @@ def packs(folder: Path = PREDICTIONS) -> tuple[Pack, ...]:
 
 def fingerprint(folder: Path = PREDICTIONS) -> str:
     """Sixteen hex digits that change when any table or setting of the demo changes."""
-    files = sorted(folder.glob("*/runs.json"))
+    files = [*sorted(folder.glob("*/runs.json")), *folder.glob(INDICATORS.name)]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
+
+
+def indicators() -> Mapping[str, Mapping[str, Mapping[str, float]]]:
+    """RISE indicators over all evaluated rows, by data set and run name; {} before they are made.
+
+    Written by ``python -m demo.results``, so that filling the store need not compute them.
+    """
+    if not INDICATORS.exists():
+        return {}
+    content: dict[str, dict[str, dict[str, float]]] = json.loads(INDICATORS.read_text("utf-8"))
+    return content
 
 
 def _read(folder: Path, card: DatasetCard) -> Pack:

@@ -69,6 +69,57 @@ def test_a_run_carries_its_facts_and_its_table(store: Path) -> None:
     assert len(listed) == 2
 
 
+def test_a_run_looks_like_one_that_log_predictions_wrote(tmp_path: Path) -> None:
+    from mlflow.tracking import MlflowClient
+
+    from rise_core.columns import Roles
+    from rise_core.tracking import connect, log_predictions
+    from rise_core.tracking.entities import TABLE_TAG
+
+    pack = PACKS[0]
+    card, run = pack.card, pack.runs[0]
+    store = tmp_path / "demo"
+    with pytest.MonkeyPatch.context() as patch:
+        one = type(pack)(card, pack.digest, pack.budget, pack.made_with, (run,))
+        patch.setattr(load, "packs", lambda: (one,))
+        uri = load_demo(store)
+    client = MlflowClient(tracking_uri=uri)
+    experiment = client.get_experiment_by_name(card.title).experiment_id
+    (ours,) = client.search_runs([experiment])
+    frame = pd.read_parquet(run.table)
+    groups = [column.name for column in card.sensitive]
+    theirs = client.create_run(experiment)
+    log_predictions(
+        frame["y_true"],
+        frame["y_prob"],
+        sensitive_features=frame[groups],
+        environment=frame["environment"],
+        row_id=frame["row_id"],
+        pos_label=card.positive,
+        run_id=theirs.info.run_id,
+        tracking_uri=uri,
+    )
+    theirs = client.get_run(theirs.info.run_id)
+    tags = [json.loads(one.data.tags[TABLE_TAG]) for one in (ours, theirs)]
+    assert tags[0].keys() == tags[1].keys()
+    assert tags[0]["path"] == tags[1]["path"]
+    metrics = {key: value for key, value in theirs.data.metrics.items() if key.startswith("rise.")}
+    accuracies = {
+        "train_accuracy": run.train_accuracy,
+        "validation_accuracy": run.validation_accuracy,
+    }
+    assert ours.data.metrics == pytest.approx(metrics | accuracies, abs=1e-6)
+
+    def plain(roles: Roles) -> dict[str, object]:
+        return {k: v for k, v in roles.to_dict().items() if k not in ("reasons", "confidence")}
+
+    reader = connect(uri)
+    loaded = [reader.load(reader.run(one.info.run_id)) for one in (ours, theirs)]
+    assert plain(loaded[0].roles) == plain(loaded[1].roles)
+    assert loaded[0].roles_from == loaded[1].roles_from
+    assert len(loaded[0].frame) == len(loaded[1].frame) == card.evaluated_rows
+
+
 def test_a_second_load_changes_nothing_and_is_quick(store: Path) -> None:
     before = (store / "mlflow.db").stat().st_mtime_ns
     calls: list[int] = []

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from demo.cards import ALGORITHMS, DATASETS, TEACHING
-from demo.pack import PREDICTIONS, Pack, PackRun, fingerprint, packs
+from demo.pack import INDICATORS, PREDICTIONS, Pack, PackRun, fingerprint, indicators, packs
+from demo.results import evaluation
 
 PACKS = packs()
 RUNS = [run for pack in PACKS for run in pack.runs]
@@ -34,8 +37,8 @@ def test_the_pack_is_whole() -> None:
 def test_the_pack_is_below_12_mb_and_holds_nothing_else() -> None:
     files = [path for path in PREDICTIONS.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) < 12e6
-    known = {run.table for run in RUNS} | {PREDICTIONS / name / "runs.json" for name in DATASETS}
-    assert set(files) == known
+    settings = {PREDICTIONS / name / "runs.json" for name in DATASETS}
+    assert set(files) == {run.table for run in RUNS} | settings | {INDICATORS}
 
 
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: f"{run.dataset}/{run.name}")
@@ -66,6 +69,19 @@ def test_all_models_of_a_data_set_are_about_the_same_rows(pack: Pack) -> None:
     first = table(pack.runs[0])[[*SAME, *groups]]
     for run in pack.runs[1:]:
         pd.testing.assert_frame_equal(table(run)[[*SAME, *groups]], first, obj=run.name)
+
+
+@pytest.mark.parametrize("pack", PACKS, ids=lambda pack: pack.card.id)
+def test_every_run_can_be_evaluated_and_the_committed_indicators_are_those_of_the_engine(
+    pack: Pack,
+) -> None:
+    known = indicators()[pack.card.id]
+    for run in pack.runs:
+        found = asdict(evaluation(run, pack.card).indicators)
+        finite = {key: value for key, value in found.items() if math.isfinite(value)}
+        assert known[run.name] == pytest.approx(finite, abs=1e-6), (
+            f"{run.name}: run `python -m demo.results` and read what changed"
+        )
 
 
 @pytest.mark.parametrize("pack", PACKS, ids=lambda pack: pack.card.id)
