@@ -48,7 +48,7 @@ format: $(DEV_OK)  ## put the code into shape
 	$(BIN)/ruff check --fix .
 
 test-quick: $(DEV_OK)  ## all tests but those in a browser
-	$(PY) -m pytest -n $(WORKERS) -m "not slow and not browser"
+	$(PY) -m pytest -n $(WORKERS) --dist loadgroup -m "not slow and not browser"
 
 test-browser: $(DEV_OK) chromium  ## the tests in a real Chromium
 	$(PY) -m pytest -m "browser and not slow"
