@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rise_core.knees import Knee
 
-__all__ = ["Curve", "PooledSample", "SortedSample"]
+__all__ = ["Curve", "PooledSample", "SortedSample", "all_equal"]
 
 FloatArray = NDArray[np.float64]
 # Cumulated weights carry rounding; two sums closer than this (relative) are the same sum.
@@ -49,7 +49,7 @@ class SortedSample:
 
         ``values`` is sorted in place where it can be: hand over an array that nobody else holds.
         """
-        if weights is None or _all_equal(weights):
+        if weights is None or all_equal(weights):
             values.sort()
             return cls(values, scale=1.0 if weights is None else float(weights[0]))
         order = np.argsort(values)
@@ -122,7 +122,8 @@ class SortedSample:
 
         Returns
         -------
-        ``h(v) = (W_<v + W_≤v − W/n) / (2W)``, between 0 and 1, same shape
+        ``h(v) = (W_<v + W_≤v − W/n) / (2W)``, same shape, in [0, 1); with weights, rows much
+        lighter than the average can lie below 0, by less than ``1 / (2n)``
 
         Notes
         -----
@@ -169,7 +170,8 @@ class SortedSample:
         return area / self.total
 
 
-def _all_equal(weights: FloatArray) -> bool:
+def all_equal(weights: FloatArray) -> bool:
+    """Tell whether weights, shape (n,), are the same but for rounding."""
     low, high = float(weights.min()), float(weights.max())
     return high - low <= _SAME * high
 
@@ -225,7 +227,7 @@ class PooledSample:
         weights = np.concatenate([sample.row_weights for sample in samples])[order]
         if (ties := _order_within_ties(values, weights)) is not None:
             weights, codes = weights[ties], codes[ties]
-        return cls(SortedSample(values, None if _all_equal(weights) else weights), codes)
+        return cls(SortedSample(values, None if all_equal(weights) else weights), codes)
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, reduce
 from itertools import combinations
 from math import inf, isfinite, isnan, nan
@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rise_core.curve import Curve, PooledSample, SortedSample
+from rise_core.curve import Curve, PooledSample, SortedSample, all_equal
 from rise_core.exceptions import ColumnError, PredictionsError
 from rise_core.gap import (
     SEGMENT_NAMES,
@@ -37,7 +37,7 @@ from rise_core.indicators import (
 )
 from rise_core.knees import DETECTORS, SIDES, Bend, Detector, Knee, Side, twin_knees
 from rise_core.mix import Method, Piece, cut_into_pieces
-from rise_core.predictions import CORRECTNESS, ENVIRONMENT, Factor, Predictions
+from rise_core.predictions import CORRECTNESS, ENVIRONMENT, Factor, Predictions, label_text
 from rise_core.residuals import residual_named
 
 __all__ = ["Evaluation", "Settings", "evaluate", "evaluate_predictions"]
@@ -171,10 +171,11 @@ def evaluate_predictions(
     """
     settings = settings or Settings()
     factor = predictions.feature(feature)
-    if sensitive is not None and str(sensitive) not in factor.labels:
+    named = None if sensitive is None else label_text(sensitive)
+    if named is not None and named not in factor.labels:
         known = ", ".join(map(repr, factor.labels))
-        raise ColumnError(f"No group {sensitive!r} in {factor.name!r}. There are: {known}.")
-    roles = _choose_sensitive(factor, None if sensitive is None else str(sensitive))
+        raise ColumnError(f"No group {named!r} in {factor.name!r}. There are: {known}.")
+    roles = _choose_sensitive(factor, named)
     return _evaluate(predictions, factor, roles, settings)
 
 
@@ -203,14 +204,30 @@ def _choose_sensitive(factor: Factor, named: str | None) -> _Roles:
     return _Roles(named, reference, chosen)
 
 
+def _roles_among(factor: Factor, roles: _Roles) -> _Roles:
+    """Roles of the groups that are there: an environment, or equal base rates, may lack some."""
+    present = set(factor.labels)
+    if roles.sensitive in present and roles.reference not in present:
+        return replace(_choose_sensitive(factor, roles.sensitive), chosen=roles.chosen)
+    return replace(
+        roles,
+        sensitive=roles.sensitive if roles.sensitive in present else None,
+        reference=roles.reference if roles.reference in present else None,
+    )
+
+
 def _evaluate(
     predictions: Predictions, factor: Factor, roles: _Roles, settings: Settings
 ) -> Evaluation:
-    notes: dict[str, str] = {}
-    weights = predictions.sample_weight
+    given, named = predictions, roles
+    weights, reason, defined = predictions.sample_weight, None, True
     if settings.base_rates == "equal":
-        predictions, factor, notes = _with_both_labels(predictions, factor)
-        weights = _equal_base_rate_weights(predictions, factor)
+        equal = _at_equal_base_rates(predictions, factor)
+        predictions, factor, weights = equal.predictions, equal.factor, equal.weights
+        reason, defined = equal.reason, equal.defined
+    if weights is not None and all_equal(weights):
+        weights = None
+    roles = _roles_among(factor, roles)
 
     y_true, y_prob = predictions.y_true, predictions.y_prob
     y_pred = y_prob >= settings.threshold
@@ -230,24 +247,30 @@ def _evaluate(
         for label, sample, rate in zip(factor.labels, samples, rates, strict=True)
     }
     groups = {label: made[label] for label in _display_order(factor.labels, roles)}
-    w1, widest = _widest_gap(pooled, factor.labels, list(groups))
+    w1, widest = _widest_gap(pooled, factor.labels, list(groups)) if defined else (nan, None)
     indicators, undefined = _indicators(overall, groups, roles, w1)
+    if reason is not None:
+        undefined["base_rates"] = reason
+        if not defined:
+            indicators = Indicators(*[nan] * len(fields(Indicators)))
+            undefined |= dict.fromkeys((name for name, _ in indicators), reason)
     return Evaluation(
         predictions=predictions,
         factor=factor,
-        sensitive=roles.sensitive if roles.sensitive in groups else None,
-        reference=roles.reference if roles.reference in groups else None,
+        sensitive=roles.sensitive,
+        reference=roles.reference,
         sensitive_chosen=roles.chosen,
         settings=settings,
         indicators=indicators,
-        undefined={**notes, **undefined},
+        undefined=undefined,
         overall=overall,
         groups=groups,
         pooled=pooled,
         widest_pair=widest,
         residual_values=residual,
         weight_values=weights,
-        roles=roles,
+        given=given,
+        roles=named,
     )
 
 
@@ -427,37 +450,50 @@ def _widest_gap(
     return best
 
 
-def _with_both_labels(
-    predictions: Predictions, factor: Factor
-) -> tuple[Predictions, Factor, dict[str, str]]:
-    """Leave out the groups that lack a label: no weight can give them the pooled base rate."""
+@dataclass(frozen=True)
+class _AtEqualBaseRates:
+    """Rows weighted so that every group has the pooled base rate.
+
+    ``reason`` says which groups are left out for lacking a label, if any. Where all of them
+    lack one, the rows stay as they are and ``defined`` is False.
+    """
+
+    predictions: Predictions
+    factor: Factor
+    weights: FloatArray | None
+    reason: str | None = None
+    defined: bool = True
+
+
+def _at_equal_base_rates(predictions: Predictions, factor: Factor) -> _AtEqualBaseRates:
+    """Weight the rows; groups that lack a label go, since no weight gives them another rate."""
     positives = np.bincount(factor.codes, weights=predictions.y_true, minlength=len(factor.labels))
     lacking = (positives == 0) | (positives == factor.counts)
-    if not lacking.any():
-        return predictions, factor, {}
-    names = [label for label, bad in zip(factor.labels, lacking, strict=True) if bad]
-    quoted = ", ".join(map(repr, names))
-    if lacking.all():
-        raise PredictionsError(
-            f"At equal base rates nothing is defined: {quoted} each hold one label only. "
-            "Look at the observed base rates."
-        )
-    keep = ~lacking[factor.codes]
-    reason = f"no equal base rate in a group with one label only ({quoted})"
-    return predictions.subset(keep, reason), factor.take(keep), {"base_rates": reason}
+    reason = None
+    if lacking.any():
+        names = [label for label, bad in zip(factor.labels, lacking, strict=True) if bad]
+        quoted = ", ".join(map(repr, names))
+        reason = f"no equal base rate in a group with one label only ({quoted})"
+        if lacking.all():
+            observed = predictions.sample_weight
+            return _AtEqualBaseRates(predictions, factor, observed, reason, defined=False)
+        keep = ~lacking[factor.codes]
+        predictions, factor = predictions.subset(keep, reason), factor.take(keep)
+    weights = _equal_base_rate_weights(predictions, factor)
+    return _AtEqualBaseRates(predictions, factor, weights, reason)
 
 
-def _equal_base_rate_weights(predictions: Predictions, factor: Factor) -> FloatArray | None:
-    """Weights ``w · P(y) / P(y | a)``, or None where they are all equal."""
+def _equal_base_rate_weights(predictions: Predictions, factor: Factor) -> FloatArray:
+    """Weights ``w · P(y) / P(y | a)``, shape (n,)."""
     y, k = predictions.y_true.astype(np.intp), len(factor.labels)
     cell = factor.codes * 2 + y
     table = np.bincount(cell, weights=predictions.sample_weight, minlength=2 * k).reshape(k, 2)
     within = table / table.sum(axis=1, keepdims=True)
     pooled = table.sum(axis=0) / table.sum()
-    weights = (pooled / within).reshape(-1)[cell]
+    weights: FloatArray = (pooled / within).reshape(-1)[cell]
     if predictions.sample_weight is not None:
         weights = weights * predictions.sample_weight
-    return None if np.ptp(weights) <= 1e-12 * weights.max() else weights
+    return weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -478,7 +514,9 @@ class Evaluation:
     pooled : all rows in residual order, and whose row each one is (codes into ``factor.labels``)
     widest_pair : the two groups, (group, reference), farthest apart by W1; None for one group
     residual_values : residual of every row, shape (n,), in row order
-    weight_values : weight of every row, shape (n,), or None
+    weight_values : weight of every row, shape (n,), or None when all weigh the same
+    given : the rows before any were left out for the settings' sake
+    roles : the groups to compare, also where some of these rows' groups are absent
     """
 
     predictions: Predictions
@@ -495,6 +533,7 @@ class Evaluation:
     widest_pair: tuple[str, str] | None
     residual_values: FloatArray
     weight_values: FloatArray | None
+    given: Predictions
     roles: _Roles
 
     @property
@@ -558,7 +597,8 @@ class Evaluation:
         if self.widest_pair is None:
             return ()
         knees = {side: self.overall.knee(side) for side in SIDES}
-        inner = [knee.percentile for knee in knees.values() if knee is not None]
+        # With weights the mid-rank of very light rows can be a hair below 0.
+        inner = [max(0.0, knee.percentile) for knee in knees.values() if knee is not None]
         names = [
             name
             for name, needed in zip(SEGMENT_NAMES, ("left", None, "right"), strict=True)
@@ -645,6 +685,8 @@ class Evaluation:
         values = self.overall.sample.values
         first = bisect_left(values, q0, key=lambda d: self.overall.percentile(float(d)))
         stop = bisect_right(values, q1, key=lambda d: self.overall.percentile(float(d)))
+        if q0 <= 0:  # with weights the mid-rank of a very light first row is a hair below 0
+            first = 0
         if first >= stop:
             return np.zeros(0, dtype=np.intp)
         low, high = values[first], values[stop - 1]
@@ -653,17 +695,14 @@ class Evaluation:
     @cached_property
     def by_environment(self) -> dict[str, Evaluation]:
         """Each environment by itself, in label order; empty where there are none."""
-        environment = self.predictions.environment
+        environment = self.given.environment
         if environment is None:
             return {}
         return {label: self._alone(label) for label in environment.labels}
 
     def _alone(self, environment: str) -> Evaluation:
-        part = self.predictions.in_environment(environment)
-        factor = part.features.get(self.feature)
-        if factor is None:
-            factor = part.feature(self.feature)
-        return _evaluate(part, factor, self.roles, self.settings)
+        part = self.given.in_environment(environment)
+        return _evaluate(part, part.feature(self.feature), self.roles, self.settings)
 
     @cached_property
     def by_feature(self) -> dict[str, Evaluation]:
@@ -671,15 +710,15 @@ class Evaluation:
         return {
             name: self
             if name == self.feature
-            else evaluate_predictions(self.predictions, feature=name, settings=self.settings)
-            for name in self.predictions.features
+            else evaluate_predictions(self.given, feature=name, settings=self.settings)
+            for name in self.given.features
         }
 
     def intersection(self, *names: str) -> Evaluation:
         """Evaluate the groups of several sensitive columns crossed; all columns by default."""
-        crossed = self.predictions.intersection(*(names or tuple(self.predictions.features)))
+        crossed = self.given.intersection(*(names or tuple(self.given.features)))
         return evaluate_predictions(
-            self.predictions.with_feature(crossed), feature=crossed.name, settings=self.settings
+            self.given.with_feature(crossed), feature=crossed.name, settings=self.settings
         )
 
     @cached_property
@@ -750,12 +789,8 @@ class Evaluation:
 
     def with_settings(self, **changes: Any) -> Evaluation:
         """Evaluate the same rows again with other settings, such as ``base_rates="equal"``."""
-        return evaluate_predictions(
-            self.predictions,
-            feature=self.feature,
-            sensitive=self.sensitive if self.sensitive_chosen == "named" else None,
-            settings=replace(self.settings, **changes),
-        )
+        settings = replace(self.settings, **changes)
+        return _evaluate(self.given, self.given.feature(self.feature), self.roles, settings)
 
     def group_table(self) -> pd.DataFrame:
         """Return one row a curve ("all" and every group): rates, medians and knees."""

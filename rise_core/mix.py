@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from rise_core.exceptions import PredictionsError
 from rise_core.predictions import Factor
 
 __all__ = ["Piece", "cut_into_pieces"]
@@ -69,11 +70,16 @@ def cut_into_pieces(
     factor : groups of the rows, in the same order
     weights : float64, shape (n,), in the same order, or None
     k : most pieces
-    method : "adaptive" cuts by likelihood, "equal" into ``k`` pieces of equal weight
+    method : "adaptive" cuts by likelihood, "equal" into ``k`` pieces of equal count
 
     Returns
     -------
     pieces from left to right, at least one
+
+    Raises
+    ------
+    PredictionsError
+        ``k`` is below 1
 
     Notes
     -----
@@ -82,6 +88,8 @@ def cut_into_pieces(
     (``½ · K · log n`` for K − 1 shares and the place of the cut). Rows with equal residuals are
     never parted.
     """
+    if k < 1:
+        raise PredictionsError(f"k must be at least 1 piece; came {k!r}.")
     n = residuals.size
     ends = _cell_ends(residuals, min(k, n) if method == "equal" else _CELLS)
     mass = np.ones(n) if weights is None else weights * (n / weights.sum())

@@ -16,7 +16,7 @@ from rise_core.exceptions import ColumnError, PredictionsError
 if TYPE_CHECKING:
     from rise_core.columns import Roles
 
-__all__ = ["CORRECTNESS", "ENVIRONMENT", "MISSING", "Factor", "Predictions"]
+__all__ = ["CORRECTNESS", "ENVIRONMENT", "MISSING", "Factor", "Predictions", "label_text"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -62,7 +62,7 @@ class Factor:
             column = column.cat.remove_unused_categories()
             codes, uniques = column.cat.codes.to_numpy(), list(column.cat.categories)
         else:
-            codes, index = pd.factorize(column)
+            codes, index = _factorize(column, f"group {name!r}")
             uniques, ordered = list(index), False
         return cls._from_codes(name, codes.astype(np.intp, copy=False), uniques, ordered)
 
@@ -71,7 +71,7 @@ class Factor:
         if codes.min() < 0:
             codes = np.where(codes < 0, len(uniques), codes)
             uniques = [*uniques, None]
-        texts = [MISSING if value is None else _label_text(value) for value in uniques]
+        texts = [MISSING if value is None else label_text(value) for value in uniques]
         shown = list(range(len(uniques)))
         if not ordered:
             shown.sort(key=lambda i: (uniques[i] is None, _sort_key(uniques[i]), texts[i]))
@@ -330,6 +330,8 @@ def _as_series(values: Any) -> pd.Series[Any]:
     """Return any column as a pandas Series; data is not copied where that can be avoided."""
     if isinstance(values, pd.Series):
         return values
+    if len(getattr(values, "shape", ())) == 2:
+        return pd.Series(_only_column(values))
     if isinstance(values, pd.Categorical):
         return pd.Series(values)
     # An Arrow column knows pandas, a polars one knows Arrow and numpy; neither is imported here.
@@ -338,10 +340,31 @@ def _as_series(values: Any) -> pd.Series[Any]:
     if hasattr(values, "to_numpy"):
         return pd.Series(values.to_numpy())
     if isinstance(values, np.ndarray):
-        return pd.Series(
-            values.reshape(-1) if values.ndim == 2 and values.shape[1] == 1 else values
-        )
+        return pd.Series(values)
     return pd.Series(list(values))
+
+
+def _only_column(table: Any) -> NDArray[Any]:
+    """Return the column of a frame or two-dimensional array that has no other."""
+    columns = table.shape[1]
+    if columns != 1:
+        raise PredictionsError(
+            f"Wanted one column, came a table of {columns}. Of scores for both classes take the "
+            "positive class's, such as y_prob[:, 1]."
+        )
+    return np.asarray(table).reshape(-1)
+
+
+def _factorize(column: pd.Series[Any], name: str) -> tuple[IntArray, Any]:
+    """Codes and distinct values; −1 for a missing value."""
+    try:
+        return pd.factorize(column)
+    except TypeError as error:  # lists, dicts: nothing that could be compared
+        example = column.iloc[0]
+        raise PredictionsError(
+            f"{name} must hold one value a row, text or number; came {type(example).__name__} "
+            f"such as {example!r}. Hand several columns over as a frame or a mapping."
+        ) from error
 
 
 def _named_columns(values: Any) -> dict[str, Any]:
@@ -387,8 +410,8 @@ def _binary_labels(
         if low >= 0 and high <= 1:
             return raw.astype(np.int8), "1", "0", _one_class_note(low, high)
 
-    codes, uniques = pd.factorize(column)
-    texts = [_label_text(value) for value in uniques]
+    codes, uniques = _factorize(column, "y_true")
+    texts = [label_text(value) for value in uniques]
     if len(texts) > 2:
         shown = ", ".join(sorted(texts)[:5]) + (", …" if len(texts) > 5 else "")
         raise PredictionsError(
@@ -413,7 +436,7 @@ def _one_class_note(low: int, high: int) -> tuple[str, ...]:
 
 def _choose_positive(texts: list[str], pos_label: Any) -> tuple[str, str]:
     if pos_label is not None:
-        positive = _label_text(pos_label)
+        positive = label_text(pos_label)
         others = [text for text in texts if text != positive]
         if len(others) == len(texts) and len(texts) == 2:
             raise PredictionsError(
@@ -500,7 +523,7 @@ def _account(
     return left_out, used
 
 
-def _label_text(value: Any) -> str:
+def label_text(value: Any) -> str:
     """Label as text; 1.0 is "1", since a missing value turns a column of integers into floats."""
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
