@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import altair as alt
 import pandas as pd
@@ -30,8 +30,8 @@ __all__ = [
 ]
 
 STAR = (
-    "M0,-1.2L0.27,-0.37L1.14,-0.37L0.44,0.14L0.7,0.97L0,0.46L-0.7,0.97L-0.44,0.14"
-    "L-1.14,-0.37L-0.27,-0.37Z"
+    "M0.00,-1.50L0.34,-0.47L1.43,-0.46L0.55,0.18L0.88,1.21L0.00,0.58"
+    "L-0.88,1.21L-0.55,0.18L-1.43,-0.46L-0.34,-0.47Z"
 )
 # Up to here medians are labelled in words; beyond, the words would lie on each other.
 LABELLED_GROUPS = 4
@@ -57,10 +57,13 @@ class Style:
             domain=list(self.palette.labels), range=[list(d) for d in self.palette.dashes]
         )
 
-    def legend(self, labels: Sequence[str], title: str | None = None) -> alt.Legend:
+    def legend(
+        self, labels: Sequence[str], title: str | None = None, width: int | None = None
+    ) -> alt.Legend:
         """Legend above the chart, in as many columns as the width has room for.
 
-        The markers' legend is below: side by side, two legends would be cut on a phone.
+        The markers' legend is below: side by side, two legends would be cut on a phone. ``width``
+        is given where the chart's own is not what there is room for.
         """
         longest = min(max(len(label) for label in labels), 22)
         return alt.Legend(
@@ -71,30 +74,26 @@ class Style:
             titleAnchor="start",
             titleLimit=400,
             values=list(labels),
-            columns=alt.expr(f"max(1, floor(width / {48 + 7 * longest}))"),
+            columns=alt.expr(f"max(1, floor({width or 'width'} / {48 + 7 * longest}))"),
             symbolType="stroke",
             symbolSize=420,
             symbolStrokeWidth=2.5,
         )
 
-    @property
-    def _unlisted(self) -> alt.Scale:
-        # Fill and stroke have scales of their own, so that markers leave the curves' legend alone.
-        # Vega-Lite merges legends of equal domains, and one switched off switches off all: the
-        # same colours in another order are another domain.
-        return alt.Scale(
-            domain=list(self.palette.labels[::-1]), range=list(self.palette.colors[::-1])
-        )
+    def painted(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Return the table with the colour of each row's curve in ``paint``."""
+        colors = dict(zip(self.palette.labels, self.palette.colors, strict=True))
+        return table.assign(paint=table["curve"].map(colors))
 
-    @property
-    def fill(self) -> alt.Fill:
-        """Fill by curve, without a legend."""
-        return alt.Fill("curve:N", scale=self._unlisted, legend=None)
 
-    @property
-    def stroke(self) -> alt.Stroke:
-        """Stroke by curve, without a legend."""
-        return alt.Stroke("curve:N", scale=self._unlisted, legend=None)
+# Markers take their colours from the table, without a scale: Vega-Lite merges the legends of equal
+# scales, and a layer whose legend is switched off would switch off that of the curves.
+def _fill() -> alt.Fill:
+    return alt.Fill("paint:N", scale=None)
+
+
+def _stroke() -> alt.Stroke:
+    return alt.Stroke("paint:N", scale=None)
 
 
 def zero_layer(panel: Panel, theme: Theme) -> list[alt.Chart]:
@@ -148,7 +147,7 @@ def gap_layers(gap: pd.DataFrame, labels: Sequence[str], style: Style) -> list[a
         other = "second" if own == "first" else "first"
         layers.append(
             alt.Chart(gap)
-            .mark_area(color=style.palette.color(label), opacity=opacity, tooltip=False)
+            .mark_area(color=style.palette.color(label), opacity=opacity)
             .encode(x=alt.X("rank:Q", sort=None), y=alt.Y("high:Q"), y2=alt.Y2(other))
         )
     return layers
@@ -159,7 +158,7 @@ def box_layer(boxes: pd.DataFrame, style: Style) -> list[alt.Chart]:
     if boxes.empty:
         return []
     return [
-        alt.Chart(boxes)
+        alt.Chart(style.painted(boxes))
         .mark_rect(
             fillOpacity=0.07 if len(boxes) <= LABELLED_GROUPS else 0.0,
             strokeOpacity=0.75,
@@ -171,8 +170,8 @@ def box_layer(boxes: pd.DataFrame, style: Style) -> list[alt.Chart]:
             x2=alt.X2("x1"),
             y=alt.Y("y0:Q"),
             y2=alt.Y2("y1"),
-            fill=style.fill,
-            stroke=style.stroke,
+            fill=_fill(),
+            stroke=_stroke(),
         )
     ]
 
@@ -181,18 +180,19 @@ def residual_ruler_layers(medians: pd.DataFrame, panel: Panel, style: Style) -> 
     """Horizontal rulers at the groups' median residuals (group view)."""
     if medians.empty:
         return []
+    medians = style.painted(medians)
     if len(medians) > LABELLED_GROUPS:
         # Many rulers are ticks on the edge: lines from side to side would be a fence.
         ticks = medians.assign(x0=0.0, x1=0.022)
         return [
             alt.Chart(ticks)
             .mark_rule(strokeWidth=2.5)
-            .encode(x=alt.X("x0:Q"), x2=alt.X2("x1"), y=alt.Y("residual:Q"), stroke=style.stroke)
+            .encode(x=alt.X("x0:Q"), x2=alt.X2("x1"), y=alt.Y("residual:Q"), stroke=_stroke())
         ]
     rules = (
         alt.Chart(medians)
         .mark_rule(strokeDash=[2, 3], strokeWidth=1.3, opacity=0.9)
-        .encode(y=alt.Y("residual:Q"), stroke=style.stroke)
+        .encode(y=alt.Y("residual:Q"), stroke=_stroke())
     )
     # Rising curves leave the upper left and the lower right free.
     ordered = medians.sort_values("residual", ascending=False, ignore_index=True)
@@ -217,7 +217,7 @@ def residual_ruler_layers(medians: pd.DataFrame, panel: Panel, style: Style) -> 
         layers.append(
             alt.Chart(labels)
             .mark_text(fontSize=11, **place)
-            .encode(x=alt.X("rank:Q"), y=alt.Y("y:Q"), text=alt.Text("label:N"), fill=style.fill)
+            .encode(x=alt.X("rank:Q"), y=alt.Y("y:Q"), text=alt.Text("label:N"), fill=_fill())
         )
     return layers
 
@@ -226,20 +226,19 @@ def position_ruler_layers(medians: pd.DataFrame, panel: Panel, style: Style) -> 
     """Vertical rulers at the groups' median positions (global view)."""
     if medians.empty:
         return []
-    ordered = medians.sort_values("position", ignore_index=True).assign(low=panel.low)
+    ordered = style.painted(medians).sort_values("position", ignore_index=True)
+    ordered = ordered.assign(low=panel.low)
     if len(ordered) > LABELLED_GROUPS:
         ticks = ordered.assign(upper=panel.low + 16 * panel.unit)
         return [
             alt.Chart(ticks)
             .mark_rule(strokeWidth=2.5)
-            .encode(
-                x=alt.X("position:Q"), y=alt.Y("low:Q"), y2=alt.Y2("upper"), stroke=style.stroke
-            )
+            .encode(x=alt.X("position:Q"), y=alt.Y("low:Q"), y2=alt.Y2("upper"), stroke=_stroke())
         ]
     rules = (
         alt.Chart(ordered.assign(upper=panel.high))
         .mark_rule(strokeDash=[2, 3], strokeWidth=1.3)
-        .encode(x=alt.X("position:Q"), y=alt.Y("low:Q"), y2=alt.Y2("upper"), stroke=style.stroke)
+        .encode(x=alt.X("position:Q"), y=alt.Y("low:Q"), y2=alt.Y2("upper"), stroke=_stroke())
     )
     side, line = _label_places(ordered["position"].tolist())
     named = ordered.assign(
@@ -251,14 +250,15 @@ def position_ruler_layers(medians: pd.DataFrame, panel: Panel, style: Style) -> 
         ],
     )
     layers = [rules]
-    for align, dx in (("right", -4), ("left", 4)):
+    places: tuple[tuple[Literal["left", "right"], int], ...] = (("right", -4), ("left", 4))
+    for align, dx in places:
         part = named[named["side"] == align]
         if not part.empty:
             layers.append(
                 alt.Chart(part)
                 .mark_text(align=align, baseline="bottom", dx=dx, fontSize=11)
                 .encode(
-                    x=alt.X("position:Q"), y=alt.Y("y:Q"), text=alt.Text("label:N"), fill=style.fill
+                    x=alt.X("position:Q"), y=alt.Y("y:Q"), text=alt.Text("label:N"), fill=_fill()
                 )
             )
     return layers
@@ -279,13 +279,21 @@ def _label_places(positions: list[float]) -> tuple[list[str], list[int]]:
     return side, list(range(len(side)))
 
 
-def curve_layer(points: pd.DataFrame, style: Style, selection: str | None) -> list[alt.Chart]:
-    """Curves of the groups and of all rows."""
+def curve_layer(
+    points: pd.DataFrame,
+    style: Style,
+    selection: str | None,
+    *,
+    width: float = 2.2,
+    listed: bool = True,
+    room: int | None = None,
+) -> list[alt.Chart]:
+    """Curves of the groups and of all rows, with a legend where ``listed``."""
     labels = list(style.palette.labels)
-    legend = style.legend(labels)
+    legend = style.legend(labels, width=room) if listed else None
     lines = (
         alt.Chart(points)
-        .mark_line(strokeWidth=2.2, strokeJoin="round", tooltip=False)
+        .mark_line(strokeWidth=width, strokeJoin="round")
         .encode(
             x=alt.X("rank:Q", sort=None),
             y=alt.Y("residual:Q"),
@@ -296,18 +304,24 @@ def curve_layer(points: pd.DataFrame, style: Style, selection: str | None) -> li
     return [_brushed(lines, selection, style.theme)]
 
 
-def piece_curve_layer(points: pd.DataFrame, style: Style, selection: str | None) -> list[alt.Chart]:
-    """The global curve in pieces, each in the colour of the over-represented group."""
+def piece_curve_layer(
+    points: pd.DataFrame, style: Style, selection: str | None, *, listed: bool
+) -> list[alt.Chart]:
+    """The global curve in pieces, each in the colour and dash of the over-represented group.
+
+    ``listed`` adds a legend; with a row per group in the strip below, the rows are the legend.
+    """
     labels = [label for label in style.palette.labels if label != style.palette.pooled]
-    legend = style.legend(labels, "over-represented (faint: could be chance)")
+    legend = style.legend(labels, "over-represented (faint: could be chance)") if listed else None
     lines = (
         alt.Chart(points)
-        .mark_line(strokeWidth=3.6, strokeCap="butt", strokeJoin="round", tooltip=False)
+        .mark_line(strokeWidth=3.4, strokeCap="butt", strokeJoin="round")
         .encode(
             x=alt.X("rank:Q", sort=None),
             y=alt.Y("residual:Q"),
             color=alt.Color("curve:N", scale=style.scale, legend=legend, sort=labels),
-            opacity=alt.when("datum.significant").then(alt.value(1)).otherwise(alt.value(0.38)),
+            strokeDash=alt.StrokeDash("curve:N", scale=style.dashes, legend=legend, sort=labels),
+            opacity=alt.when("datum.significant").then(alt.value(1)).otherwise(alt.value(0.4)),
             detail=alt.Detail("piece:N"),
         )
     )
@@ -327,15 +341,24 @@ def _brushed(lines: alt.Chart, selection: str | None, theme: Theme) -> alt.Chart
 
 
 def hover_layers(
-    table: pd.DataFrame, curves: Curves, unit: str, panel: Panel, theme: Theme
+    table: pd.DataFrame,
+    curves: Curves,
+    unit: str,
+    panel: Panel,
+    theme: Theme,
+    *,
+    name: str = "hover",
 ) -> list[alt.Chart]:
-    """One rule and one tooltip for all curves at a rank."""
+    """One rule and one tooltip for all curves at a rank.
+
+    ``name`` is the selection's, which must be its own in every chart of a grid.
+    """
     tooltip = [alt.Tooltip("rank:Q", title="rank", format=".1%")]
     tooltip += [
         alt.Tooltip(f"c{place}:Q", title=f"{label} ({unit})", format="+.3f")
         for place, label in enumerate(curves.all)
     ]
-    return _hover(table, tooltip, panel, theme, opacity=0.0)
+    return _hover(table, tooltip, panel, theme, opacity=0.0, name=name)
 
 
 def piece_hover_layers(
@@ -343,23 +366,27 @@ def piece_hover_layers(
 ) -> list[alt.Chart]:
     """Counts and shares of every piece of the global curve."""
     tooltip = [
-        alt.Tooltip("q0:Q", title="from percentile", format=".1%"),
-        alt.Tooltip("q1:Q", title="to percentile", format=".1%"),
-        alt.Tooltip("d0:Q", title=f"from residual ({unit})", format="+.3f"),
-        alt.Tooltip("d1:Q", title=f"to residual ({unit})", format="+.3f"),
+        alt.Tooltip("ranks:N", title="percentiles"),
+        alt.Tooltip("residuals:N", title=unit),
         *(alt.Tooltip(f"t{i}:N", title=label) for i, label in enumerate(curves.labels)),
         alt.Tooltip("verdict:N", title="over-represented"),
     ]
-    return _hover(table, tooltip, panel, theme, opacity=0.06)
+    return _hover(table, tooltip, panel, theme, opacity=0.06, name="hover")
 
 
 def _hover(
-    table: pd.DataFrame, tooltip: list[alt.Tooltip], panel: Panel, theme: Theme, opacity: float
+    table: pd.DataFrame,
+    tooltip: list[alt.Tooltip],
+    panel: Panel,
+    theme: Theme,
+    *,
+    opacity: float,
+    name: str,
 ) -> list[alt.Chart]:
     # Invisible full-height columns catch the pointer: exact, and far lighter than a Voronoi mesh.
     # Their own mark, not a nearest-point search, so that the brush below stays usable.
     hover = alt.selection_point(
-        name="hover", on="pointerover", clear="pointerout", fields=["q0"], empty=False
+        name=name, on="pointerover", clear="pointerout", fields=["q0"], empty=False
     )
     spans = table.assign(bottom=panel.bottom, top=panel.high)
     columns = (
@@ -391,21 +418,32 @@ def _hover(
 def strip_layers(strip: Strip, panel: Panel, style: Style) -> list[alt.Chart]:
     """Share of the groups along the curve, against their overall share."""
     bars = (
-        alt.Chart(strip.bars)
-        .mark_rect(opacity=0.85, tooltip=False)
-        .encode(x=alt.X("q0:Q"), x2=alt.X2("q1"), y=alt.Y("y0:Q"), y2=alt.Y2("y1"), fill=style.fill)
+        alt.Chart(style.painted(strip.bars))
+        .mark_rect(opacity=0.85)
+        .encode(x=alt.X("q0:Q"), x2=alt.X2("q1"), y=alt.Y("y0:Q"), y2=alt.Y2("y1"), fill=_fill())
     )
     lines = (
         alt.Chart(strip.lines)
         .mark_rule(color=style.theme.text, strokeWidth=1)
         .encode(y=alt.Y("y:Q"))
     )
-    header = (
-        alt.Chart(pd.DataFrame({"rank": [0.0], "y": [panel.strip_top], "label": [strip.header]}))
-        .mark_text(align="left", baseline="bottom", dy=-7, fontSize=12, color=style.theme.text)
+    header = pd.DataFrame({"rank": [0.0], "y": [panel.strip_top], "label": [strip.header]})
+    text = (
+        alt.Chart(header)
+        .mark_text(
+            align="left",
+            baseline="line-bottom",
+            dy=-7,
+            fontSize=12,
+            lineBreak="\n",
+            lineHeight=16,
+            # Text that sticks out would shrink the plot, which is fitted to the page with it.
+            limit=alt.expr("width"),
+            color=style.theme.text,
+        )
         .encode(x=alt.X("rank:Q"), y=alt.Y("y:Q"), text=alt.Text("label:N"))
     )
-    return [bars, lines, header]
+    return [bars, lines, text]
 
 
 def knee_layer(knees: pd.DataFrame, style: Style) -> list[alt.Chart]:
@@ -434,12 +472,12 @@ def knee_layer(knees: pd.DataFrame, style: Style) -> list[alt.Chart]:
         alt.Tooltip("shape:N", title="shape"),
     ]
     return [
-        alt.Chart(knees)
+        alt.Chart(style.painted(knees))
         .mark_point(
             filled=True, opacity=1, size=130, stroke=style.theme.background, strokeWidth=1.4
         )
         .encode(
-            x=alt.X("rank:Q"), y=alt.Y("residual:Q"), fill=style.fill, shape=shape, tooltip=tooltip
+            x=alt.X("rank:Q"), y=alt.Y("residual:Q"), fill=_fill(), shape=shape, tooltip=tooltip
         )
     ]
 

@@ -27,11 +27,11 @@ __all__ = [
     "residual_title",
     "share_strip",
     "signed_domain",
-    "strip_height",
+    "strip_room",
 ]
 
 HEADROOM = 20
-STRIP_GAP = 46
+STRIP_GAP = 44
 STRIP_PIXELS = 90
 ROW_PIXELS = 26
 # A row of the many-group strip is full at four times, or a quarter of, the overall share.
@@ -51,6 +51,7 @@ class Panel:
     low, high : residuals at the bottom and the top of the curve's part
     pixels : height of that part
     strip : height of the share strip, 0 without one
+    gap : room between curve and strip, for the strip's header
     head : room for labels above
     """
 
@@ -58,6 +59,7 @@ class Panel:
     high: float
     pixels: float
     strip: float = 0.0
+    gap: float = STRIP_GAP
     head: float = HEADROOM
 
     @property
@@ -73,7 +75,7 @@ class Panel:
     @property
     def strip_top(self) -> float:
         """Y value at which the strip starts."""
-        return self.low - STRIP_GAP * self.unit
+        return self.low - self.gap * self.unit
 
     @property
     def bottom(self) -> float:
@@ -108,11 +110,11 @@ class Strip:
     header: str
 
 
-def strip_height(groups: int) -> float:
-    """Pixels of the share strip: one curve for two groups, a row a group for more."""
+def strip_room(groups: int) -> tuple[float, float]:
+    """Pixels of the share strip and of its header: one curve for two groups, else a row each."""
     if groups <= 2:
-        return STRIP_PIXELS
-    return min(ROW_PIXELS * groups, max(_MANY_ROWS, 15 * groups))
+        return STRIP_PIXELS, STRIP_GAP
+    return min(ROW_PIXELS * groups, max(_MANY_ROWS, 15 * groups)), STRIP_GAP + 32
 
 
 def share_strip(shares: pd.DataFrame, labels: Sequence[str], panel: Panel) -> Strip:
@@ -147,7 +149,7 @@ def _two_group_strip(shares: pd.DataFrame, labels: Sequence[str], panel: Panel) 
         bars,
         pd.DataFrame({"y": [float(at(overall))]}),
         ticks,
-        f"Share of {chart_text(labels[-1], 18)} along the curve (line: {overall:.0%} overall)",
+        f"Share of {chart_text(labels[-1], 18)} (line: {overall:.0%} overall)",
     )
 
 
@@ -179,13 +181,13 @@ def _row_strip(shares: pd.DataFrame, labels: Sequence[str], panel: Panel) -> Str
             "y1": panel.below_strip_top(middle - lift * (row / 2 - 1)),
         }
     )
-    overall = shares.groupby("curve")["overall"].first()
     lines = [float(panel.below_strip_top((i + 0.5) * row)) for i in range(len(labels))]
-    ticks = {
-        y: f"{chart_text(label, 13)} {overall[label]:.0%}"
-        for y, label in zip(lines, labels, strict=True)
-    }
-    header = f"Share against overall share (line); full row: {FULL_ROW:g}× or 1/{FULL_ROW:g}"
+    ticks = {y: chart_text(label, 12) for y, label in zip(lines, labels, strict=True)}
+    header = (
+        "Curve: the group over-represented,\n"
+        "faint where it could be chance\n"
+        f"Rows: share ÷ overall share, 1/{FULL_ROW:g} to {FULL_ROW:g}"
+    )
     return Strip(bars, pd.DataFrame({"y": lines}), ticks, header)
 
 
@@ -237,7 +239,9 @@ def residual_axis(title: Sequence[str], panel: Panel, strip: Strip | None = None
     middle: Any = alt.Undefined
     if strip is not None:
         labels |= strip.ticks
-        middle = round(panel.head + panel.pixels / 2)
+        # A part of the height, not pixels: a page may fit the plot to its own height.
+        share = (panel.head + panel.pixels / 2) / panel.height
+        middle = alt.expr(f"height * {share:.4f}")
     return alt.Y(
         "residual:Q",
         title=list(title) or None,

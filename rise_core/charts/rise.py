@@ -20,7 +20,7 @@ from rise_core.charts.panel import (
     residual_title,
     share_strip,
     signed_domain,
-    strip_height,
+    strip_room,
 )
 from rise_core.charts.tables import Curves, View
 from rise_core.charts.theme import ThemeName, apply_theme, palette_for, theme_of
@@ -29,7 +29,7 @@ from rise_core.exceptions import RiseError
 if TYPE_CHECKING:
     from rise_core.evaluation import Evaluation
 
-__all__ = ["describe", "rise_chart"]
+__all__ = ["describe", "hover_unit", "on_axes", "rise_chart"]
 
 STRIP_CUTS = 40
 
@@ -96,9 +96,10 @@ def rise_chart(
     panel = Panel(low, high, height)
     strip: Strip | None = None
     if view == "global" and len(curves.groups) > 1:
-        panel = replace(panel, strip=strip_height(len(curves.groups)))
+        room, gap = strip_room(len(curves.groups))
+        panel = replace(panel, strip=room, gap=gap)
         strip = share_strip(_shares(ev, curves, color_by), curves.labels, panel)
-    unit = "p − y" if ev.residual == "signed_error" else "ŷ − p"
+    unit = hover_unit(ev)
 
     parts: list[alt.Chart] = draw.zero_layer(panel, look)
     if show_segments:
@@ -117,7 +118,7 @@ def rise_chart(
     if view == "global":
         pieces = ev.pieces(k=segments, by=color_by, method=pieces_method)
         points = tables.piece_curve_table(ev.overall, pieces)
-        parts += draw.piece_curve_layer(points, style, selection)
+        parts += draw.piece_curve_layer(points, style, selection, listed=len(curves.groups) == 2)
         hover = tables.piece_table(pieces, curves.labels)
         parts += draw.piece_hover_layers(hover, curves, unit, panel, look)
     else:
@@ -127,27 +128,27 @@ def rise_chart(
         parts += draw.knee_layer(tables.knee_table(curves, view), style)
 
     title = "rank within the group" if view == "groups" else "percentile of all rows"
-    chart = alt.layer(*_on_axes(parts, title, residual_title(ev), panel, strip)).properties(
-        width=width, height=panel.height, description=describe(ev, curves, view)
+    axes = rank_axis(title), residual_axis(residual_title(ev), panel, strip)
+    chart = alt.layer(*on_axes(parts, *axes)).properties(
+        width=width,
+        height=panel.height,
+        # Only the width is fitted: a legend of many groups must not eat the plot.
+        autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
+        description=describe(ev, curves, view),
     )
     themed: alt.LayerChart = apply_theme(chart, look)
     return themed
 
 
-def _on_axes(
-    parts: Sequence[alt.Chart],
-    x_title: str,
-    y_title: Sequence[str],
-    panel: Panel,
-    strip: Strip | None,
-) -> list[alt.Chart]:
-    """Put the axes on a layer without data of its own; the others share its scales."""
-    axes = (
-        alt.Chart(pd.DataFrame({"rank": [0.0], "residual": [0.0]}))
-        .mark_point(opacity=0)
-        .encode(x=rank_axis(x_title), y=residual_axis(y_title, panel, strip))
-    )
-    return [axes, *parts]
+def on_axes(parts: Sequence[alt.Chart], x: alt.X, y: alt.Y) -> list[alt.Chart]:
+    """Put the axes on a layer of their own, below the others, which share its scales."""
+    frame = pd.DataFrame({"rank": [0.0], "residual": [0.0]})
+    return [alt.Chart(frame).mark_point(opacity=0).encode(x=x, y=y), *parts]
+
+
+def hover_unit(ev: Evaluation) -> str:
+    """Formula of the residual, which names what a hovered number is."""
+    return "p − y" if ev.residual == "signed_error" else "ŷ − p"
 
 
 def _shares(ev: Evaluation, curves: Curves, color_by: str | None) -> pd.DataFrame:
@@ -167,9 +168,8 @@ def describe(ev: Evaluation, curves: Curves, view: View) -> str:
         f"{label} {curve.median_residual:+.2f} ({curve.n:,} rows)"
         for label, curve in curves.groups.items()
     )
-    formula = "p − y" if ev.residual == "signed_error" else "ŷ − p"
     return (
         f"RISE chart. {what}, from −1 (most under-estimated) to 1 (most over-estimated), "
-        f"residual {formula}, positive class {ev.predictions.pos_label}, by {curves.by}. "
+        f"residual {hover_unit(ev)}, positive class {ev.predictions.pos_label}, by {curves.by}. "
         f"Median residuals: {medians}."
     )

@@ -18,7 +18,8 @@ from rise_core.charts.thinning import MAX_POINTS, STAIRS, curve_points, ranks_of
 from rise_core.curve import Curve
 
 if TYPE_CHECKING:
-    from rise_core.evaluation import Evaluation, Piece
+    from rise_core.evaluation import Evaluation
+    from rise_core.mix import Piece
 
 __all__ = [
     "KNEE_SIDES",
@@ -163,7 +164,7 @@ def segment_table(ev: Evaluation, *, shares: bool = True) -> pd.DataFrame:
     )
 
 
-def gap_table(curves: Curves) -> pd.DataFrame:
+def gap_table(curves: Curves, ranks: int = GAP_RANKS) -> pd.DataFrame:
     """Area between exactly two curves: ``rank``, ``low``, ``high``, ``first``, ``second``.
 
     ``first`` and ``second`` are the two residuals, ``low`` and ``high`` the same in order; empty
@@ -179,7 +180,7 @@ def gap_table(curves: Curves) -> pd.DataFrame:
         first, second = (np.repeat(c.at(edges[1:]), 2) for c in pair)
     else:
         ends = np.geomspace(1e-4, 0.05, 30)
-        rank = np.unique(np.concatenate([np.linspace(0, 1, GAP_RANKS), ends, 1 - ends]))
+        rank = np.unique(np.concatenate([np.linspace(0, 1, ranks), ends, 1 - ends]))
         first, second = (c.at(rank) for c in pair)
     return _rounded(
         pd.DataFrame(
@@ -211,8 +212,8 @@ def hover_table(curves: Curves, ranks: int = HOVER_RANKS) -> pd.DataFrame:
 def piece_table(pieces: Sequence[Piece], labels: Sequence[str]) -> pd.DataFrame:
     """Pieces of the global curve, one row each.
 
-    Columns ``q0``, ``q1``, ``rank`` (middle), ``d0``, ``d1``, ``n``, ``curve`` (the group
-    over-represented), ``verdict`` and per group, in order, the hover's text ``t0``, ``t1``, ….
+    Columns ``q0``, ``q1``, ``rank`` (middle), ``curve`` (the group over-represented) and the
+    hover's texts: ``ranks``, ``residuals``, ``verdict``, and ``t0``, ``t1``, … a group in order.
     """
     rows = []
     for piece in pieces:
@@ -221,9 +222,8 @@ def piece_table(pieces: Sequence[Piece], labels: Sequence[str]) -> pd.DataFrame:
             "q0": piece.q0,
             "q1": piece.q1,
             "rank": (piece.q0 + piece.q1) / 2,
-            "d0": piece.d0,
-            "d1": piece.d1,
-            "n": piece.n,
+            "ranks": f"{piece.q0:.1%} to {piece.q1:.1%}",
+            "residuals": f"{piece.d0:+.3f} to {piece.d1:+.3f}".replace("-", "−"),
             "curve": piece.label,
             "verdict": f"{piece.label}, {piece.excess:.2f}× its overall share{doubt}",
         }

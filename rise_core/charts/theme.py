@@ -185,7 +185,7 @@ def apply_theme(chart: Any, theme: Theme) -> Any:
     Every colour is explicit: an export knows nothing of the page it was made on, and Streamlit's
     config file does not reach axis labels.
     """
-    axis = {
+    axis: dict[str, Any] = {
         "labelColor": theme.muted,
         "titleColor": theme.muted,
         "gridColor": theme.grid,
@@ -197,7 +197,7 @@ def apply_theme(chart: Any, theme: Theme) -> Any:
         "titleFontSize": 12,
         "titleFontWeight": "normal",
     }
-    legend = {
+    legend: dict[str, Any] = {
         "labelColor": theme.text,
         "titleColor": theme.muted,
         "labelFont": FONT,
@@ -213,6 +213,8 @@ def apply_theme(chart: Any, theme: Theme) -> Any:
         background=theme.background,
         font=FONT,
         view=alt.ViewConfig(stroke=None),
+        # Streamlit gives every mark a tooltip, the brush too; layers that have one say so.
+        mark=alt.MarkConfig(tooltip=None),
         axis=alt.AxisConfig(**axis),
         legend=alt.LegendConfig(**legend),
         title=alt.TitleConfig(
