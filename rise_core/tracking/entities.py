@@ -100,11 +100,13 @@ class TableRef:
     path : inside the run's artifacts
     size : in bytes, or None where only its name is known
     digest : of its content, where the run says it, or ""
+    roles_path : file with the roles of its columns, beside it, or ""
     """
 
     path: str
     size: int | None = None
     digest: str = ""
+    roles_path: str = ""
 
 
 @dataclass(frozen=True)

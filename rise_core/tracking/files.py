@@ -14,9 +14,10 @@ from rise_core.exceptions import ArtifactStoreError, UnreadableTableError
 from rise_core.tracking.address import Address, clean_text, redact
 from rise_core.tracking.formats import unsafe_reason
 
-__all__ = ["FileEntry", "LocalFiles", "RemoteFiles", "RunFiles", "open_files", "safe_path"]
+__all__ = ["FileEntry", "LocalFiles", "RemoteFiles", "RunFiles", "open_files",
+           "read_json_object", "safe_path"]  # fmt: skip
 
-_MAX_ROLES_BYTES = 1 << 20
+_MAX_JSON_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -42,9 +43,6 @@ class RunFiles(Protocol):
 
     def fetch(self, path: str, target: Path) -> None:
         """Copy a file to `target`."""
-
-    def roles_beside(self, path: str) -> dict[str, Any] | None:
-        """The column roles written beside a table, if any."""
 
 
 def safe_path(path: str) -> str:
@@ -127,13 +125,6 @@ class LocalFiles:
         """Copy a file to `target`."""
         target.write_bytes(self.local(path).read_bytes())
 
-    def roles_beside(self, path: str) -> dict[str, Any] | None:
-        """The roles in roles.json in the same folder."""
-        beside = self._resolve(posixpath.join(posixpath.dirname(path), "roles.json"))
-        if not beside.is_file() or beside.stat().st_size > _MAX_ROLES_BYTES:
-            return None
-        return _json_object(beside)
-
     def _elsewhere(self) -> ArtifactStoreError:
         if self._address.path is None:
             return ArtifactStoreError(
@@ -191,22 +182,16 @@ class RemoteFiles:
         # `download_artifacts` would list the folder once more for each file
         self._repository._download_file(path, str(target))
 
-    def roles_beside(self, path: str) -> dict[str, Any] | None:
-        """The roles in roles.json in the same folder, if that folder was listed and has one."""
-        folder = posixpath.dirname(path)
-        beside = posixpath.join(folder, "roles.json")
-        for entry in self._listed.get(folder, ()):
-            if entry.path == beside and (entry.size or 0) <= _MAX_ROLES_BYTES:
-                with tempfile.TemporaryDirectory(prefix="rise-") as place:
-                    target = Path(place) / "roles.json"
-                    self.fetch(beside, target)
-                    return _json_object(target)
-        return None
 
-
-def _json_object(path: Path) -> dict[str, Any] | None:
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
+def read_json_object(files: RunFiles, path: str) -> dict[str, Any] | None:
+    """A small JSON object of a run, or None when it is damaged, large or something else."""
+    with tempfile.TemporaryDirectory(prefix="rise-") as folder:
+        target = Path(folder) / "small.json"
+        files.fetch(path, target)
+        if target.stat().st_size > _MAX_JSON_BYTES:
+            return None
+        try:
+            value = json.loads(target.read_text(encoding="utf-8"))
+        except ValueError:
+            return None
     return value if isinstance(value, dict) else None

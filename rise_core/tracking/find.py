@@ -9,7 +9,9 @@ from rise_core.tracking.entities import TableRef
 from rise_core.tracking.files import FileEntry, RunFiles
 from rise_core.tracking.formats import table_suffix, unsafe_reason
 
-__all__ = ["find_tables", "rank"]
+__all__ = ["ROLES_FILE", "find_tables", "rank", "roles_beside"]
+
+ROLES_FILE = "roles.json"
 
 _MAX_LISTINGS = 8
 _MAX_DEPTH = 3
@@ -38,17 +40,25 @@ def find_tables(files: RunFiles) -> list[TableRef]:
             break
         folder, depth = waiting.pop(0)
         folders: list[str] = []
-        for entry in files.entries(folder):
+        entries = files.entries(folder)
+        roles = roles_beside(folder, entries)
+        for entry in entries:
             if entry.is_dir:
                 if depth + 1 < _MAX_DEPTH and not _DULL_FOLDERS.search(entry.path):
                     folders.append(entry.path)
             elif _may_be_table(entry):
-                found.append(TableRef(entry.path, entry.size))
+                found.append(TableRef(entry.path, entry.size, roles_path=roles))
         if folder == _OWN_FOLDER and found:
             break
         folders.sort(key=lambda path: (path != _OWN_FOLDER, not _likely(path), path))
         waiting += [(path, depth + 1) for path in folders]
     return found
+
+
+def roles_beside(folder: str, entries: list[FileEntry]) -> str:
+    """Path of the file with column roles in a folder, or ""."""
+    path = posixpath.join(folder, ROLES_FILE)
+    return path if any(entry.path == path and not entry.is_dir for entry in entries) else ""
 
 
 def rank(refs: list[TableRef]) -> list[TableRef]:

@@ -6,6 +6,7 @@ the number 1, nor the group "NA" a missing value.
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import json
@@ -85,15 +86,15 @@ def read_table(file: Path, name: str = "") -> TableFile:
     if head[:4] == b"PAR1":
         found = _read_parquet(file, name)
     else:
-        _refuse_foreign(head, name)
         body = _unpack(file, name) if head[:2] == b"\x1f\x8b" else file.read_bytes()
+        _refuse_foreign(body[:512], name)
         found = _read_text(body, name)
     return TableFile(_tidy(found.frame), found.notes, found.roles)
 
 
 def _refuse_foreign(head: bytes, name: str) -> None:
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
-    if name.lower().endswith(".parquet"):
+    if re.search(r"(?i)\.parquet\b", name):
         raise UnreadableTableError(
             f"{name} is no parquet file, or a damaged one: it does not start with PAR1. "
             "Log the table again."
@@ -186,6 +187,10 @@ def _read_csv(text: str, name: str) -> pd.DataFrame:
             f"({clean_text(header, 60)!r})."
         )
     try:
+        names, first = _first_rows(text, separator)
+        if len(first) > len(names):
+            # pandas would quietly make row names of the first column and shift the others
+            raise ValueError("its rows have more fields than its header has names")
         frame = pd.read_csv(io.StringIO(text), sep=separator, low_memory=False)
         codes = [
             place for place, column in enumerate(frame.columns) if _may_hide_text(frame[column])
@@ -198,18 +203,16 @@ def _read_csv(text: str, name: str) -> pd.DataFrame:
             for column in plain.columns:
                 if _is_text(frame[column], plain[column]):
                     frame[column] = plain[column]
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError, csv_error()) as error:
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError, csv.Error) as error:
         raise UnreadableTableError(
             f"{name} cannot be read as CSV: {clean_text(error, 160)}. Log the table again."
         ) from error
     return frame
 
 
-def csv_error() -> type[Exception]:
-    """The csv module's own error, which pandas lets through."""
-    import csv
-
-    return csv.Error
+def _first_rows(text: str, separator: str) -> tuple[list[str], list[str]]:
+    rows = csv.reader(io.StringIO(text), delimiter=separator)
+    return next(rows, []), next(rows, [])
 
 
 def _may_hide_text(column: pd.Series) -> bool:

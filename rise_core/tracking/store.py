@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,8 +34,8 @@ from rise_core.tracking.entities import (
     TableRef,
     logged_tables,
 )
-from rise_core.tracking.files import RunFiles, open_files, safe_path
-from rise_core.tracking.find import find_tables, rank
+from rise_core.tracking.files import RunFiles, open_files, read_json_object, safe_path
+from rise_core.tracking.find import find_tables, rank, roles_beside
 from rise_core.tracking.formats import TableFile, read_table
 from rise_core.tracking.preflight import ServerFacts, check
 
@@ -202,12 +204,18 @@ class Store:
         note = None if run.running else self.cache.note(key)
         if note is not None and note.get("stamp") == _stamp(run):
             with suppress(KeyError, TypeError, ValueError):
-                return [TableRef(str(path), size) for path, size in note["tables"]]
+                return [
+                    TableRef(str(path), size, roles_path=str(roles))
+                    for path, size, roles in note["tables"]
+                ]
         found = rank(self._with_files(run, find_tables))
         if not run.running:
             self.cache.write_note(
                 key,
-                {"stamp": _stamp(run), "tables": [[ref.path, ref.size] for ref in found]},
+                {
+                    "stamp": _stamp(run),
+                    "tables": [[ref.path, ref.size, ref.roles_path] for ref in found],
+                },
             )
         return found
 
@@ -337,11 +345,12 @@ class Store:
     ) -> Table:
         path = safe_path(ref.path)
         where = f"{path} of run {clean_text(run.name, 60)!r}"
-        entry, files = self._fetch(run, TableRef(path, ref.size, ref.digest), max_bytes, refresh)
+        ref = replace(ref, path=path)
+        entry, files = self._fetch(run, ref, max_bytes, refresh)
         found = read_table(entry.file, where)
         chosen, origin = roles, "given"
         if chosen is None:
-            chosen, origin = self._roles(run, path, found, entry, files)
+            chosen, origin = self._roles(run, ref, found, entry, files)
         return Table(
             frame=found.frame,
             roles=chosen,
@@ -354,17 +363,17 @@ class Store:
         )
 
     def _roles(
-        self, run: Run, path: str, found: TableFile, entry: CacheEntry, files: RunFiles | None
+        self, run: Run, ref: TableRef, found: TableFile, entry: CacheEntry, files: RunFiles | None
     ) -> tuple[Roles, str]:
         written: Any = found.roles
         if written is None:
             # a table from the cache must have the same roles as on the day it was fetched
-            key = TableCache.key("roles", self.label, run.id, path, entry.digest)
+            key = TableCache.key("roles", self.label, run.id, ref.path, entry.digest)
             if files is None:
                 written = (self.cache.note(key) or {}).get("roles")
             else:
-                written = self._with_files(run, lambda _: files.roles_beside(path), files)
-                if files.local(path) is None:
+                written = self._with_files(run, lambda files: _written_roles(files, ref), files)
+                if files.local(ref.path) is None:
                     self.cache.write_note(key, {"roles": written})
         if written is not None:
             with suppress(ColumnError):
@@ -495,6 +504,15 @@ class Store:
 
 
 _LEFT_OUT = object()
+
+
+def _written_roles(files: RunFiles, ref: TableRef) -> dict[str, Any] | None:
+    """The roles in the file beside a table, if there is one."""
+    path = ref.roles_path
+    if not path and ref.size is None:  # then its folder has been listed, for the size
+        folder = posixpath.dirname(ref.path)
+        path = roles_beside(folder, files.entries(folder))
+    return read_json_object(files, path) if path else None
 
 
 def _refuse_large(run: Run, path: str, size: int, max_bytes: int) -> None:

@@ -29,6 +29,7 @@ mlflow = pytest.importorskip("mlflow")
 # Warnings of MLflow's own code, which nobody here can mend.
 FOREIGN_WARNINGS = (
     "ignore:The ``noload`` loader strategy is deprecated:DeprecationWarning",  # on SQLAlchemy 2.1
+    "ignore:For backward compatibility, 'str' dtypes:DeprecationWarning",  # log_table on pandas 3
 )
 
 

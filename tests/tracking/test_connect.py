@@ -191,7 +191,7 @@ def test_login_wanted(page: Callable[..., str], monkeypatch: pytest.MonkeyPatch)
 
 def test_refused_host_name(page: Callable[..., str]) -> None:
     url = page(403, "Invalid Host header - possible DNS rebinding attack detected", "text/plain")
-    with pytest.raises(AuthenticationError, match="--allowed-hosts 127.0.0.1"):
+    with pytest.raises(AuthenticationError, match=r"--allowed-hosts 127\.0\.0\.1"):
         connect(url)
 
 
