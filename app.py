@@ -1,0 +1,84 @@
+"""The Experiments page: what is there, and what is worth a look."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from rise_app import address, loaders, runs_table, switches
+from rise_app.bootstrap import begin
+from rise_app.cards import title_html
+from rise_app.jobs import Jobs
+from rise_app.loaders import Analysis
+from rise_app.messages import show_error
+from rise_core.exceptions import RiseError
+
+RUNS_A_PAGE = 25
+# What a fast store needs; a slower one is drawn line by line.
+PATIENCE_SECONDS = 2.0
+
+stage = begin("Experiments")
+st.html(title_html("Experiments"))
+
+bar = st.container(horizontal=True, vertical_alignment="bottom")
+try:
+    with bar:
+        found = loaders.experiments(stage.store)
+        experiment = switches.choose_experiment(found, label="Experiment", width=320)
+    runs = loaders.runs_of(stage.store, experiment.id)
+except RiseError as error:
+    show_error("The experiments cannot be read.", error)
+    st.stop()
+
+with bar:
+    runs = switches.filter_runs(runs)
+if not runs:
+    st.info("No run matches. Change the filter, or choose another experiment.")
+    st.stop()
+shown = switches.page_of(runs, RUNS_A_PAGE)
+
+facts = runs_table.ask_facts(stage.store, shown)
+Jobs.settle(list(facts.values()), PATIENCE_SECONDS)
+attributes, environments = runs_table.known_groups(facts)
+with stage.switches:
+    analysis = Analysis(
+        switches.choose_environment_of_many(environments),
+        switches.choose_attribute(attributes),
+        switches.choose_settings(),
+    )
+lines = runs_table.ask_lines(stage.store, shown, analysis)
+Jobs.settle(list(lines.values()), PATIENCE_SECONDS)
+waiting = bool(runs_table.pending(lines))
+
+
+@st.fragment(run_every=1.0 if waiting else None)
+def table() -> None:
+    """Draw the runs, again every second while numbers are computed."""
+    left = runs_table.pending(lines)
+    if waiting and not left:
+        st.rerun()  # the switches learn what the last tables hold
+    if left:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            done = len(lines) - len(left)
+            st.progress(done / len(lines), text=f"Computing: {done} of {len(lines)} runs")
+            st.button("Stop", on_click=runs_table.stop, args=(lines,))
+    actions = st.container(horizontal=True, vertical_alignment="center")
+    picked = runs_table.run_table(shown, lines, stage.theme)
+    with actions:
+        diagnose = st.button("Diagnose", type="primary", disabled=len(picked) != 1)
+        if len(picked) == 1:
+            st.text(f"{picked[0].name}")
+        else:
+            st.caption("Select a run to see where it errs, and for whom.")
+    if diagnose:
+        st.switch_page("pages/diagnose.py", query_params=address.query_for(run=picked[0].id))
+    broken = runs_table.unreadable(shown, lines)
+    if broken:
+        with st.expander(f"{len(broken)} of these runs cannot be evaluated"):
+            st.dataframe(
+                [{"run": run.name, "reason": reason} for run, reason in broken],
+                hide_index=True,
+                column_config={"reason": st.column_config.TextColumn(width="large")},
+            )
+
+
+table()

@@ -1,0 +1,93 @@
+"""What every page does first: page set-up, sidebar, connection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from rise_app import address
+from rise_app.connection import is_demo, open_store
+from rise_core.charts.theme import ThemeName
+from rise_core.tracking import Store
+
+__all__ = ["PAGES", "Page", "Stage", "begin"]
+
+_STYLE = Path(__file__).with_name("style.css")
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of the app: its file, its name and the question it answers."""
+
+    file: str
+    title: str
+    icon: str
+    question: str
+
+
+PAGES = {
+    page.title: page
+    for page in (
+        Page(
+            "app.py",
+            "Experiments",
+            ":material/view_list:",
+            "What is there, and what is worth a look?",
+        ),
+        Page(
+            "pages/diagnose.py",
+            "Diagnose",
+            ":material/show_chart:",
+            "Where does this model err, and for whom?",
+        ),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What a page starts with: the store, a place for its switches, and the browser's theme."""
+
+    store: Store
+    switches: DeltaGenerator
+    theme: ThemeName
+
+
+def begin(title: str) -> Stage:
+    """Set the page up, draw the sidebar's head, and open the store; ends the run on failure.
+
+    Every page calls it, `app.py` too: a deep link runs the page's file alone.
+    """
+    page = PAGES[title]
+    st.set_page_config(page_title=f"{title} · RISE", page_icon="📈", layout="wide")
+    st.html(_STYLE)
+    with st.sidebar:
+        st.html('<div class="rise-brand">RISE<span>where, and for whom, a model errs</span></div>')
+        for other in PAGES.values():
+            st.page_link(
+                other.file,
+                label=other.title,
+                icon=other.icon,
+                help=other.question,
+                query_params=None if other is page else address.query_for(),
+                disabled=other is page,
+                width="stretch",
+            )
+        switches = st.container(key="switches")
+    store = open_store()
+    with st.sidebar:
+        _show_connection(store)
+    return Stage(store, switches, "dark" if st.context.theme.type == "dark" else "light")
+
+
+def _show_connection(store: Store) -> None:
+    facts = store.facts
+    if is_demo():
+        st.caption("Demo store. Set `MLFLOW_TRACKING_URI` to see your own runs.")
+        return
+    st.caption("Connected, read only")
+    who = f" as {facts.user}" if facts.user else ""
+    st.text(f"{store.label}{who}, {facts.seconds:.1f} s")

@@ -1,0 +1,147 @@
+"""Indicators as a compact list: name, meaning, value, interval and null as a small picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+from math import isfinite, isnan, nan
+
+from rise_core import Evaluation
+from rise_core.wording import METRICS, Metric, format_number
+
+__all__ = ["CardRow", "card_rows", "cards_html", "facts_html", "title_html"]
+
+_ORDER = ("f_mean", "f_shift", "f_acc", "w1", "accuracy", "dp", "md")
+# Scales that every model shares; the others start at 0 and end where the numbers do.
+_FIXED = {"accuracy": (0.0, 1.0), "f_mean": (0.7, 1.0)}
+_SMALLEST = {"dp": 2.0, "md": 0.1, "f_shift": 1.0, "f_acc": 1.0, "w1": 0.1}
+# A longer scale would flatten the value into its corner; the line then ends in an arrow.
+_LONGEST = 6.0
+
+
+@dataclass(frozen=True)
+class CardRow:
+    """One indicator as it is shown; ends are nan where they are not known.
+
+    Attributes
+    ----------
+    key : name of the indicator
+    value : its value, nan when undefined
+    reason : why it is undefined, or ""
+    low, high : interval
+    null_low, null_high : where random groupings fall
+    remark : a word of caution ("unstable", "not distinguishable from a random grouping"), or ""
+    """
+
+    key: str
+    value: float
+    reason: str = ""
+    low: float = nan
+    high: float = nan
+    null_low: float = nan
+    null_high: float = nan
+    remark: str = ""
+
+
+def card_rows(ev: Evaluation) -> list[CardRow]:
+    """Indicators of an evaluation in the order they are shown."""
+    values = dict(ev.indicators)
+    return [CardRow(key, values[key], ev.undefined.get(key, "")) for key in _ORDER]
+
+
+def cards_html(rows: list[CardRow], theme: str) -> str:
+    """Return the list as HTML; all text from outside is escaped."""
+    body = "".join(_row(row, METRICS[row.key]) for row in rows)
+    return (
+        f'<table class="rise-cards rise-{theme}" aria-label="Indicators">'
+        f"<tbody>{body}</tbody></table>"
+    )
+
+
+def _row(row: CardRow, metric: Metric) -> str:
+    direction = f'<span class="dir" aria-label="{escape(metric.direction)}">{metric.arrow}</span>'
+    name = (
+        f'<td class="name" title="{escape(metric.explains)}\n\n{escape(metric.formula)}">'
+        f"{metric.name}{direction}<small>{metric.meaning}</small></td>"
+    )
+    if isnan(row.value):
+        why = escape(row.reason or "undefined")
+        return f'<tr>{name}<td class="value"><b>–</b></td><td class="why">{why}</td></tr>'
+    interval = ""
+    if not isnan(row.low):
+        interval = f"<small>{_short(row.low)} to {_short(row.high)}</small>"
+    remark = f'<span class="flag">{escape(row.remark)}</span>' if row.remark else ""
+    return (
+        f'<tr>{name}<td class="value"><b>{format_number(row.value)}</b>{interval}</td>'
+        f'<td class="strip" title="{escape(_sentence(row, metric))}">'
+        f"{_strip(row, metric)}{remark}</td></tr>"
+    )
+
+
+def _short(value: float) -> str:
+    return format_number(value, 2 if abs(value) >= 0.1 or value == 0 else 3)
+
+
+def _sentence(row: CardRow, metric: Metric) -> str:
+    parts = [f"{metric.name} {format_number(row.value)}. {metric.direction}"]
+    if not isnan(row.low):
+        parts.append(f"95 % interval: {_short(row.low)} to {_short(row.high)}.")
+    if not isnan(row.null_low):
+        parts.append(
+            f"95 % of random groupings: {_short(row.null_low)} to {_short(row.null_high)}."
+        )
+    return " ".join([*parts, row.remark]).strip()
+
+
+def _domain(row: CardRow) -> tuple[float, float]:
+    if row.key in _FIXED:
+        low, high = _FIXED[row.key]
+        known = [x for x in (row.value, row.low, row.null_low) if isfinite(x)]
+        return min([low, *known]), high
+    shown = [x for x in (row.value, row.high, row.null_high) if isfinite(x)]
+    longest = max(_SMALLEST[row.key], _LONGEST * (row.value if isfinite(row.value) else 1.0))
+    return 0.0, min(max([_SMALLEST[row.key], *shown]) * 1.05, longest * 1.05)
+
+
+def _strip(row: CardRow, metric: Metric) -> str:
+    """Draw value, interval and null on one line; an end beyond the scale becomes an arrow.
+
+    Boxes and not SVG: Streamlit strips SVG from HTML.
+    """
+    low, high = _domain(row)
+
+    def at(value: float) -> float:
+        return 100 * (min(max(value, low), high) - low) / (high - low)
+
+    def stretch(kind: str, start: float, stop: float) -> str:
+        left = at(start)
+        return f'<span class="{kind}" style="left:{left:.1f}%;width:{at(stop) - left:.1f}%"></span>'
+
+    parts = ['<span class="axis"></span>']
+    if not isnan(row.null_low):
+        parts.append(stretch("null", row.null_low, row.null_high))
+    if metric.better == "one":
+        parts.append(f'<span class="ideal" style="left:{at(1):.1f}%"></span>')
+    if not isnan(row.low):
+        parts.append(stretch("interval", row.low, row.high))
+        if row.high > high:
+            parts.append('<span class="beyond"></span>')
+    parts.append(f'<span class="dot" style="left:{at(row.value):.1f}%"></span>')
+    sentence = escape(_sentence(row, metric))
+    return f'<div class="rise-strip" role="img" aria-label="{sentence}">{"".join(parts)}</div>'
+
+
+def title_html(title: str, detail: str = "") -> str:
+    """Return a page's title with a quieter detail behind it."""
+    tail = f" <em>{escape(detail)}</em>" if detail else ""
+    return f'<h1 class="rise-title">{escape(title)}{tail}</h1>'
+
+
+def facts_html(facts: Mapping[str, str]) -> str:
+    """Return a line of facts, "name value"; what does not fit goes on the next line."""
+    parts = "".join(
+        f"<span><i>{escape(name)}</i> <b>{escape(value)}</b></span>"
+        for name, value in facts.items()
+    )
+    return f'<div class="rise-facts">{parts}</div>'

@@ -1,0 +1,160 @@
+"""What pages ask for, with the caches behind it: runs, tables, predictions, evaluations.
+
+Everything that is cached is keyed by what names its content (store, run, path, digest), never by
+hashing the data: Streamlit hashes only a sample of a large frame.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import streamlit as st
+
+from rise_core import Evaluation, Predictions, Settings, evaluate_predictions
+from rise_core.columns import Roles
+from rise_core.exceptions import ColumnError
+from rise_core.tracking import Experiment, Run, Store, Table
+
+__all__ = [
+    "ALL_ROWS",
+    "HELD_OUT",
+    "Analysis",
+    "environment_of",
+    "evaluation",
+    "experiments",
+    "find_run",
+    "load_table",
+    "predictions_of",
+    "runs_of",
+]
+
+ALL_ROWS = "(all)"
+HELD_OUT = "(held out)"
+
+_LIST_SECONDS = 30
+RUNS_AT_ONCE = 500
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What is asked of a run.
+
+    Attributes
+    ----------
+    environment : a label, `ALL_ROWS`, or `HELD_OUT` for the one that the run names
+    attribute : sensitive column; None for the first
+    settings : threshold, residual, base rates, detector
+    """
+
+    environment: str = HELD_OUT
+    attribute: str | None = None
+    settings: Settings = field(default_factory=Settings)
+
+
+@st.cache_resource(ttl=_LIST_SECONDS, max_entries=16, show_spinner="Reading experiments …")
+def _experiments(uri: str, _store: Store) -> list[Experiment]:
+    return _store.experiments()
+
+
+def experiments(store: Store) -> list[Experiment]:
+    """List the experiments, last changed first; raises TrackingError."""
+    return _experiments(store.uri, store)
+
+
+@st.cache_resource(ttl=_LIST_SECONDS, max_entries=64, show_spinner="Reading runs …")
+def _runs(uri: str, experiment: str, query: str, limit: int, _store: Store) -> list[Run]:
+    return list(_store.runs([experiment], filter=query, max_results=limit).runs)
+
+
+def runs_of(store: Store, experiment: str, query: str = "", limit: int = RUNS_AT_ONCE) -> list[Run]:
+    """List an experiment's runs, newest first; raises TrackingError."""
+    return _runs(store.uri, experiment, query, limit, store)
+
+
+@st.cache_resource(ttl=_LIST_SECONDS, max_entries=256, show_spinner=False)
+def _run(uri: str, run_id: str, _store: Store) -> Run:
+    return _store.run(run_id)
+
+
+def find_run(store: Store, run_id: str) -> Run:
+    """Return a run by its id, wherever it is; raises TrackingError."""
+    return _run(store.uri, run_id, store)
+
+
+def stamp(run: Run) -> str:
+    """Text that changes when a run's files may have changed."""
+    return f"{run.status} {run.end_time}"
+
+
+@st.cache_resource(max_entries=48, show_spinner="Fetching predictions …")
+def _table(uri: str, run_id: str, stamp: str, path: str | None, _store: Store, _run: Run) -> Table:
+    return _store.load(_run, path)
+
+
+def load_table(store: Store, run: Run, path: str | None = None) -> Table:
+    """Fetch a run's prediction table; raises RiseError. A running run is looked at afresh."""
+    if run.running:
+        return store.load(run, path)
+    return _table(store.uri, run.id, stamp(run), path, store, run)
+
+
+@st.cache_resource(max_entries=48, show_spinner=False)
+def _predictions(key: str, roles: str, _table: Table, _roles: Roles) -> Predictions:
+    return Predictions.from_frame(_table.frame, _roles)
+
+
+def predictions_of(table: Table, roles: Roles | None = None) -> Predictions:
+    """Check a table's rows; ``roles`` replaces the roles that came with it. Raises RiseError."""
+    roles = roles or table.roles
+    return _predictions(table.key, repr(roles.to_dict()), table, roles)
+
+
+def environment_of(run: Run, predictions: Predictions, wanted: str) -> str:
+    """Return the environment that is meant: a label, or `ALL_ROWS`."""
+    labels = () if predictions.environment is None else predictions.environment.labels
+    if wanted == HELD_OUT:
+        wanted = run.environment or ALL_ROWS
+        return wanted if wanted in labels else ALL_ROWS
+    if wanted != ALL_ROWS and wanted not in labels:
+        known = ", ".join(map(repr, labels)) or "none"
+        raise ColumnError(f"No environment {wanted!r} in this run's table. There are: {known}.")
+    return wanted
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def _evaluation(
+    key: str,
+    roles: str,
+    environment: str,
+    attribute: str | None,
+    settings: str,
+    _predictions: Predictions,
+    _settings: Settings,
+) -> Evaluation:
+    rows = _predictions
+    if environment != ALL_ROWS:
+        rows = rows.in_environment(environment)
+    return evaluate_predictions(rows, feature=attribute, settings=_settings)
+
+
+def evaluation(
+    run: Run, table: Table, analysis: Analysis, roles: Roles | None = None
+) -> Evaluation:
+    """Evaluate a run's table as asked; raises RiseError with the reason where it cannot be."""
+    roles = roles or table.roles
+    predictions = predictions_of(table, roles)
+    environment = environment_of(run, predictions, analysis.environment)
+    return _evaluation(
+        table.key,
+        repr(roles.to_dict()),
+        environment,
+        analysis.attribute,
+        repr(analysis.settings),
+        predictions,
+        analysis.settings,
+    )
+
+
+def with_environment(analysis: Analysis, environment: str) -> Analysis:
+    """Ask the same of another environment."""
+    return replace(analysis, environment=environment)

@@ -1,0 +1,22 @@
+"""Messages for people. Text from outside is shown as text: as Markdown it could load images."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from rise_core.exceptions import RiseError
+
+__all__ = ["show_error", "show_notes"]
+
+
+def show_error(heading: str, error: RiseError | str) -> None:
+    """Say what failed, why, and how to mend it; ``heading`` is the app's own words."""
+    with st.container(border=True, key=None):
+        st.markdown(f"**:red[{heading}]**")
+        st.text(str(error))
+
+
+def show_notes(notes: tuple[str, ...]) -> None:
+    """Show remarks on a table, one a line."""
+    for note in notes:
+        st.text(f"ⓘ {note}")

@@ -1,0 +1,245 @@
+"""The table of runs on the Experiments page: one line a run, computed in the background."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from functools import partial
+from hashlib import sha1
+from math import isfinite, isnan
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from rise_app.jobs import jobs
+from rise_app.loaders import ALL_ROWS, Analysis, environment_of, stamp
+from rise_core import Predictions, evaluate_predictions
+from rise_core.charts.spark import spark_svg
+from rise_core.charts.theme import ThemeName
+from rise_core.exceptions import RiseError
+from rise_core.tracking import Run, Store
+from rise_core.wording import METRICS
+
+__all__ = [
+    "RunFacts",
+    "RunLine",
+    "ask_facts",
+    "ask_lines",
+    "known_groups",
+    "pending",
+    "run_table",
+    "stop",
+    "unreadable",
+]
+
+_COLUMNS = ("accuracy", "dp", "md", "f_mean", "f_shift", "f_acc", "w1")
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What a run's table can be asked: sensitive columns and environments; or why it cannot be."""
+
+    attributes: tuple[str, ...] = ()
+    environments: tuple[str, ...] = ()
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class RunLine:
+    """A run's numbers, or why there are none.
+
+    Attributes
+    ----------
+    values : indicator name to value, nan where undefined
+    rows, left_out : rows used and left out
+    environment, attribute, groups : what was evaluated
+    spark : picture of the sorted residuals by group, as a data address, by theme
+    problem : why the run has no numbers, or ""
+    """
+
+    values: Mapping[str, float] = field(default_factory=dict)
+    rows: int = 0
+    left_out: int = 0
+    environment: str = ""
+    groups: str = ""
+    spark: Mapping[ThemeName, str] = field(default_factory=dict)
+    problem: str = ""
+
+
+def _predictions(store: Store, run: Run) -> Predictions:
+    table = store.load(run)
+    return Predictions.from_frame(table.frame, table.roles)
+
+
+def _facts(store: Store, run: Run) -> RunFacts:
+    try:
+        predictions = _predictions(store, run)
+    except RiseError as error:
+        return RunFacts(problem=str(error))
+    environment = predictions.environment
+    return RunFacts(tuple(predictions.features), () if environment is None else environment.labels)
+
+
+def _line(store: Store, run: Run, analysis: Analysis) -> RunLine:
+    try:
+        predictions = _predictions(store, run)
+        environment = environment_of(run, predictions, analysis.environment)
+        if environment != ALL_ROWS:
+            predictions = predictions.in_environment(environment)
+        ev = evaluate_predictions(
+            predictions, feature=analysis.attribute, settings=analysis.settings
+        )
+    except RiseError as error:
+        return RunLine(problem=str(error))
+    return RunLine(
+        values=dict(ev.indicators),
+        rows=ev.n,
+        left_out=ev.n_rows - ev.n,
+        environment="" if environment == ALL_ROWS else environment,
+        groups=" / ".join(ev.groups),
+        spark={"light": spark_svg(ev, theme="light"), "dark": spark_svg(ev, theme="dark")},
+    )
+
+
+def ask_facts(store: Store, runs: Sequence[Run]) -> dict[str, Future[RunFacts]]:
+    """Begin to look into the tables of runs; by run id."""
+    return {
+        run.id: jobs().ask(("facts", store.uri, run.id, stamp(run)), partial(_facts, store, run))
+        for run in runs
+    }
+
+
+def ask_lines(store: Store, runs: Sequence[Run], analysis: Analysis) -> dict[str, Future[RunLine]]:
+    """Begin to compute the numbers of runs; by run id."""
+    return {
+        run.id: jobs().ask(
+            ("line", store.uri, run.id, stamp(run), analysis),
+            partial(_line, store, run, analysis),
+        )
+        for run in runs
+    }
+
+
+def known_groups(facts: Mapping[str, Future[RunFacts]]) -> tuple[list[str], list[str]]:
+    """Return the sensitive columns and the environments of the runs looked into so far."""
+    attributes: dict[str, None] = {}
+    environments: dict[str, None] = {}
+    for future in facts.values():
+        if future.done() and not future.cancelled():
+            attributes |= dict.fromkeys(future.result().attributes)
+            environments |= dict.fromkeys(future.result().environments)
+    return list(attributes), list(environments)
+
+
+def run_table(
+    runs: Sequence[Run], lines: Mapping[str, Future[RunLine]], theme: ThemeName
+) -> list[Run]:
+    """Draw the table and return the selected runs."""
+    done = {
+        run_id: future.result()
+        for run_id, future in lines.items()
+        if future.done() and not future.cancelled()
+    }
+    readable = [run for run in runs if not (run.id in done and done[run.id].problem)]
+    frame = pd.DataFrame([_cells(run, done.get(run.id), theme) for run in readable])
+    if frame.empty:
+        return []
+    # Row positions are all that a selection remembers, so the key names the rows.
+    names = sha1(" ".join(run.id for run in readable).encode()).hexdigest()[:12]
+    event = st.dataframe(
+        frame.loc[:, _worth_showing(frame)],
+        hide_index=True,
+        row_height=44,
+        height="content",
+        column_config=_column_config(),
+        on_select="rerun",
+        selection_mode="multi-row",
+        key=f"runs {names}",
+        placeholder="–",
+        alt="Runs and their indicators",
+    )
+    return [readable[i] for i in event.selection.rows if i < len(readable)]
+
+
+def _cells(run: Run, line: RunLine | None, theme: ThemeName) -> dict[str, Any]:
+    cells: dict[str, Any] = {
+        "algorithm": str(run.algorithm),
+        "dataset": run.dataset,
+        "seed": None if run.seed is None else str(run.seed),
+        "status": "running" if run.running else run.status.lower(),
+        "curve": line.spark.get(theme) if line else None,
+    }
+    for key in _COLUMNS:
+        value = line.values.get(key) if line else None
+        cells[key] = None if value is None or isnan(value) or not isfinite(value) else value
+    cells |= {
+        "rows": line.rows if line else None,
+        "environment": line.environment if line else None,
+        "groups": line.groups if line else None,
+        "started": run.start_time,
+        "run": run.name,
+    }
+    return cells
+
+
+def _worth_showing(frame: pd.DataFrame) -> list[str]:
+    """Leave out the columns that are empty or say the same of every run."""
+
+    def worth(name: str) -> bool:
+        column = frame[name]
+        if name in ("dataset", "groups", "environment"):
+            return column.nunique() > 1
+        if name == "status":
+            return bool((column != "finished").any())
+        return name != "seed" or bool(column.notna().any())
+
+    return [str(name) for name in frame.columns if worth(str(name))]
+
+
+def _column_config() -> dict[str, Any]:
+    config: dict[str, Any] = {
+        "algorithm": st.column_config.TextColumn("Algorithm", pinned=True),
+        "dataset": "Data set",
+        "seed": st.column_config.TextColumn("Seed", width=55),
+        "status": "Status",
+        "curve": st.column_config.ImageColumn(
+            "Residuals", width=130, help="Sorted residuals of each group, from rank 0 to 100 %."
+        ),
+        "rows": st.column_config.NumberColumn("Rows", format="localized", width=75),
+        "environment": "Environment",
+        "groups": st.column_config.TextColumn("Groups"),
+        "started": st.column_config.DatetimeColumn("Started", format="distance"),
+        "run": st.column_config.TextColumn("Run"),
+    }
+    for key in _COLUMNS:
+        metric = METRICS[key]
+        config[key] = st.column_config.NumberColumn(
+            f"{metric.name} {metric.arrow}",
+            # A knee over a knee near 0 runs to thousands: four digits say all there is to say.
+            format="%.4g" if key in ("f_shift", "f_acc") else "%.3f",
+            width=82,
+            help=f"{metric.meaning}. {metric.direction} {metric.explains}",
+        )
+    return config
+
+
+def unreadable(runs: Sequence[Run], lines: Mapping[str, Future[RunLine]]) -> list[tuple[Run, str]]:
+    """Return the runs that have no numbers, each with the reason."""
+    return [
+        (run, lines[run.id].result().problem)
+        for run in runs
+        if lines[run.id].done() and not lines[run.id].cancelled() and lines[run.id].result().problem
+    ]
+
+
+def pending(lines: Mapping[str, Future[Any]]) -> list[str]:
+    """Return the ids of the runs that are still being worked on."""
+    return [run_id for run_id, future in lines.items() if not future.done()]
+
+
+def stop(lines: Mapping[str, Future[Any]]) -> None:
+    """Give up what has not begun."""
+    for future in lines.values():
+        future.cancel()

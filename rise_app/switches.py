@@ -1,0 +1,282 @@
+"""The switches in the sidebar: which run, which groups, how it is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import streamlit as st
+
+from rise_app import loaders
+from rise_app.address import chosen, linked, remember
+from rise_app.loaders import ALL_ROWS, HELD_OUT
+from rise_core import Predictions, Settings
+from rise_core.exceptions import TrackingError
+from rise_core.residuals import RESIDUALS
+from rise_core.tracking import Experiment, Run, Store
+
+__all__ = [
+    "choose_attribute",
+    "choose_environment",
+    "choose_environment_of_many",
+    "choose_experiment",
+    "choose_from_store",
+    "choose_run",
+    "choose_settings",
+    "filter_runs",
+    "page_of",
+]
+
+_THRESHOLD = 0.5
+_RATES = {"observed": "as observed", "equal": "equal"}
+
+
+def choose_experiment(
+    found: Sequence[Experiment],
+    *,
+    label: str = "Data set",
+    width: int | Literal["stretch"] = "stretch",
+) -> Experiment:
+    """Choose an experiment; the address keeps its id. Raises TrackingError where there is none."""
+    if not found:
+        raise TrackingError(
+            "The store answers and holds no experiment. Log a run with "
+            "rise_core.tracking.log_predictions, or look at another store."
+        )
+    names = {e.id: e.name for e in found}
+    picked = linked(
+        st.selectbox,
+        label,
+        list(names),
+        "experiment",
+        default=found[0].id,
+        format_func=names.__getitem__,
+        width=width,
+    )
+    return next(e for e in found if e.id == picked)
+
+
+def choose_from_store(store: Store) -> Run:
+    """Choose experiment, algorithm and run; a run named in the address says the rest.
+
+    Raises
+    ------
+    RiseError
+        the store does not answer, has no runs, or does not know the run
+    """
+    found = loaders.experiments(store)
+    before = chosen("experiment")
+    linked_run = None
+    if (run_id := chosen("run")) is not None:
+        linked_run = loaders.find_run(store, run_id)
+        if before is None:
+            remember("experiment", linked_run.experiment_id)
+    experiment = choose_experiment(found)
+    runs = loaders.runs_of(store, experiment.id)
+    if linked_run is not None and linked_run.experiment_id != experiment.id:
+        # Another experiment was chosen: keep algorithm and seed where it has them.
+        linked_run = _alike(runs, linked_run)
+        remember("run", linked_run.id if linked_run else None)
+    if not runs and linked_run is None:
+        raise TrackingError(f"Experiment {experiment.name!r} has no runs. Choose another one.")
+    return choose_run(runs, linked_run)
+
+
+def _alike(runs: Sequence[Run], like: Run) -> Run | None:
+    """Return the run most like another: same algorithm and seed, same algorithm, or the newest."""
+    same = [run for run in runs if run.algorithm == like.algorithm]
+    both = [run for run in same if run.seed == like.seed]
+    return next(iter([*both, *same, *runs]), None)
+
+
+def choose_run(runs: Sequence[Run], linked_run: Run | None) -> Run:
+    """Choose an algorithm and one of its runs; another algorithm keeps the seed where it can."""
+    current = linked_run or runs[0]
+    if current.id not in {run.id for run in runs}:  # older than the newest runs that are listed
+        runs = [current, *runs]
+    algorithms = list(dict.fromkeys(str(run.algorithm) for run in runs))
+    st.session_state["choose algorithm"] = str(current.algorithm)
+
+    def take_algorithm() -> None:
+        wanted = replace(current, algorithm=st.session_state["choose algorithm"])
+        found = _alike(runs, wanted)
+        remember("run", found.id if found else None)
+
+    st.selectbox("Algorithm", algorithms, key="choose algorithm", on_change=take_algorithm)
+
+    same = [run for run in runs if str(run.algorithm) == str(current.algorithm)]
+    if len(same) > 1:
+        names = {run.id: _run_name(run) for run in same}
+        st.session_state["choose run"] = current.id
+
+        def take_run() -> None:
+            remember("run", st.session_state["choose run"])
+
+        st.selectbox(
+            "Run", list(names), key="choose run", format_func=names.__getitem__, on_change=take_run
+        )
+    remember("run", current.id)
+    return current
+
+
+def _run_name(run: Run) -> str:
+    parts = [run.name]
+    if run.seed is not None and str(run.seed) not in run.name:
+        parts.append(f"seed {run.seed}")
+    if run.running:
+        parts.append("running")
+    return ", ".join(parts)
+
+
+def choose_environment(run: Run, predictions: Predictions) -> str:
+    """Choose an environment of the run's table, or all rows."""
+    if predictions.environment is None:
+        return ALL_ROWS
+    counts = dict(zip(predictions.environment.labels, predictions.environment.counts, strict=True))
+
+    def show(value: str) -> str:
+        if value == ALL_ROWS:
+            return f"all ({predictions.n:,} rows)"
+        held_out = ", held out" if value == run.environment else ""
+        return f"{value} ({counts[value]:,} rows{held_out})"
+
+    labels = list(predictions.environment.labels)
+    default = run.environment if run.environment in labels else ALL_ROWS
+    return linked(
+        st.selectbox,
+        "Environment",
+        [ALL_ROWS, *labels],
+        "environment",
+        default=str(default),
+        format_func=show,
+    )
+
+
+def choose_environment_of_many(labels: Sequence[str]) -> str:
+    """Choose an environment for many runs: the one each holds out, all rows, or a label."""
+    names = {HELD_OUT: "held out, where a run names it", ALL_ROWS: "all rows"}
+    return linked(
+        st.selectbox,
+        "Environment",
+        [HELD_OUT, ALL_ROWS, *labels],
+        "environment",
+        default=HELD_OUT,
+        format_func=lambda value: names.get(value, value),
+    )
+
+
+def choose_attribute(names: Sequence[str]) -> str | None:
+    """Choose the protected attribute; None when there is none to choose from."""
+    if not names:
+        return None
+    return linked(st.selectbox, "Protected attribute", list(names), "attribute", default=names[0])
+
+
+def choose_settings() -> Settings:
+    """Choose residual, base rates and threshold."""
+    residual = linked(
+        st.segmented_control,
+        "Residual",
+        list(RESIDUALS),
+        "residual",
+        default="signed_error",
+        format_func=lambda name: RESIDUALS[name].symbol,
+        help="p − y: how far the score is from the label. "
+        "ŷ − p: how far the decision is from its own score; no label needed.",
+    )
+    rates = linked(
+        st.segmented_control,
+        "Base rates",
+        list(_RATES),
+        "rates",
+        default="observed",
+        format_func=_RATES.__getitem__,
+        help="Equal: every group is weighted to the same share of positive labels. What remains "
+        "is error given the label.",
+    )
+    return Settings(threshold=_choose_threshold(), residual=residual, base_rates=rates)  # type: ignore[arg-type]
+
+
+def _choose_threshold() -> float:
+    key = "choose threshold"
+    stored = _as_share(chosen("threshold"))
+    if key not in st.session_state or st.session_state[key] != stored:
+        st.session_state[key] = stored
+
+    def take() -> None:
+        remember("threshold", f"{st.session_state[key]:g}", default=f"{_THRESHOLD:g}")
+
+    value: Any = st.slider(
+        "Threshold",
+        0.0,
+        1.0,
+        step=0.01,
+        key=key,
+        on_change=take,
+        help="A row is called positive when its score is at or above it.",
+    )
+    return float(value)
+
+
+def _as_share(text: str | None) -> float:
+    try:
+        value = float(text or _THRESHOLD)
+    except ValueError:
+        return _THRESHOLD
+    return min(max(value, 0.0), 1.0)
+
+
+def filter_runs(runs: Sequence[Run]) -> list[Run]:
+    """Narrow runs down by text and by data set, algorithm, where there are several."""
+    text = st.text_input(
+        "Find",
+        key="find",
+        persist_state="session",
+        placeholder="name, tag or parameter",
+        icon=":material/search:",
+        width=250,
+    )
+    picked = {
+        what: _pick(label, sorted({str(v) for run in runs if (v := getattr(run, what))}))
+        for what, label in (("dataset", "Data set"), ("algorithm", "Algorithm"))
+    }
+    words = (text or "").lower().split()
+    return [
+        run
+        for run in runs
+        if all(
+            not chosen_ or str(getattr(run, what)) in chosen_ for what, chosen_ in picked.items()
+        )
+        and all(word in _searchable(run) for word in words)
+    ]
+
+
+def _pick(label: str, options: list[str]) -> list[str]:
+    if len(options) < 2:
+        return []
+    return list(
+        st.multiselect(
+            label,
+            options,
+            key=f"filter {label}",
+            persist_state="session",
+            placeholder="all",
+            width=250,
+        )
+    )
+
+
+def _searchable(run: Run) -> str:
+    own = {k: v for k, v in run.tags.items() if not k.startswith("mlflow.")}
+    pairs = [f"{name}={value}" for name, value in {**own, **run.params}.items()]
+    return " ".join([run.name, run.id, run.status, *pairs]).lower()
+
+
+def page_of(runs: Sequence[Run], size: int) -> Sequence[Run]:
+    """Choose one page of runs; no choice where they fit on one."""
+    pages = -(-len(runs) // size)
+    if pages < 2:
+        return runs
+    page = st.pagination(pages, key="page of runs")
+    return runs[(page - 1) * size : page * size]
