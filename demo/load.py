@@ -23,8 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from demo.cards import ALGORITHMS, TEACHING, DatasetCard
-from demo.pack import PREDICTIONS, Pack, PackRun, fingerprint, indicators, packs
-from rise_core.columns import Roles
+from demo.pack import PREDICTIONS, Pack, PackRun, fingerprint, indicators, packs, roles
 from rise_core.exceptions import RiseError
 
 if TYPE_CHECKING:
@@ -256,22 +255,6 @@ def _put(run: PackRun, card: DatasetCard, artifacts: Path) -> None:
     shutil.copyfile(run.table, table)
     (artifacts / ROLES).write_text(
         json.dumps(roles(card).to_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-    )
-
-
-def roles(card: DatasetCard) -> Roles:
-    """Which column of this data set's tables is what."""
-    said = "written with the table by the demo"
-    names = ("y_true", "y_prob", "sensitive_features", "environment", "row_id", "pos_label")
-    return Roles(
-        y_true="y_true",
-        y_prob="y_prob",
-        sensitive_features=tuple(column.name for column in card.sensitive),
-        environment="environment",
-        row_id="row_id",
-        pos_label=card.positive,
-        reasons=dict.fromkeys(names, said),
-        confidence=dict.fromkeys(names, "high"),
     )
 
 

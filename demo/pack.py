@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from demo.cards import ALGORITHMS, DATASETS, TEACHING, DatasetCard, algorithm_title
+from rise_core.columns import Roles
 
 PREDICTIONS = Path(__file__).resolve().parent / "predictions"
 INDICATORS = PREDICTIONS / "indicators.json"
@@ -76,6 +77,22 @@ def indicators() -> Mapping[str, Mapping[str, Mapping[str, float]]]:
         return {}
     content: dict[str, dict[str, dict[str, float]]] = json.loads(INDICATORS.read_text("utf-8"))
     return content
+
+
+def roles(card: DatasetCard) -> Roles:
+    """Which column of this data set's tables is what."""
+    said = "written with the demo's tables"
+    names = ("y_true", "y_prob", "sensitive_features", "environment", "row_id", "pos_label")
+    return Roles(
+        y_true="y_true",
+        y_prob="y_prob",
+        sensitive_features=tuple(column.name for column in card.sensitive),
+        environment="environment",
+        row_id="row_id",
+        pos_label=card.positive,
+        reasons=dict.fromkeys(names, said),
+        confidence=dict.fromkeys(names, "high"),
+    )
 
 
 def _read(folder: Path, card: DatasetCard) -> Pack:

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from demo.cards import DATASETS
 from demo.train import tables, teaching
 from demo.train.algorithms import Batch, fit, scores
 from demo.train.archives import sha256
@@ -121,7 +122,7 @@ def run(problem: Problem, out: Path, report: Report) -> None:
     records = []
     for name, model in [(f"{r.algorithm}-{r.seed}", r) for r in kept] + list(lessons.items()):
         path = folder / f"{name}.parquet"
-        tables.write(rows, model.y_prob[used][order], path)
+        tables.write(DATASETS[problem.dataset], rows, model.y_prob[used][order], path)
         teaches = name in lessons
         records.append(
             {"name": name, "sha256": sha256(path), "teaching": teaches, **model.to_dict()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from demo.cards import DATASETS
+from demo.cards import DATASETS, DatasetCard
+from demo.pack import roles
 from demo.train.problem import TRAIN, Problem
+from rise_core.tracking.formats import ROLES_KEY
 
 
 def evaluated_rows(problem: Problem) -> pd.DataFrame:
@@ -37,10 +40,11 @@ def digest(rows: pd.DataFrame) -> str:
     return hashlib.sha256(text).hexdigest()[:16]
 
 
-def write(rows: pd.DataFrame, y_prob: NDArray[np.float32], path: Path) -> None:
+def write(card: DatasetCard, rows: pd.DataFrame, y_prob: NDArray[np.float32], path: Path) -> None:
     """Write ``row_id, y_true, y_prob, groups …, environment, split`` as zstd parquet.
 
-    No pandas metadata and no schema copy: they carry library versions and would change the bytes.
+    The roles of the columns travel inside the file, as with ``log_predictions``. No pandas metadata
+    and no schema copy: they carry library versions and would change the bytes.
     """
     columns: dict[str, pa.Array] = {}
     for name, values in rows.items():
@@ -51,13 +55,16 @@ def write(rows: pd.DataFrame, y_prob: NDArray[np.float32], path: Path) -> None:
     text = [name for name in columns if name not in ("row_id", "y_prob")]
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
-    pq.write_table(
-        pa.table(columns),
+    table = pa.table(columns)
+    with pq.ParquetWriter(
         partial,
+        table.schema,
         compression="zstd",
         compression_level=19,
         use_dictionary=text,
         column_encoding={"row_id": "DELTA_BINARY_PACKED", "y_prob": "BYTE_STREAM_SPLIT"},
         store_schema=False,
-    )
+    ) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({ROLES_KEY: json.dumps(roles(card).to_dict())})
     partial.replace(path)
