@@ -70,13 +70,16 @@ def measure(run: PackRun, card: DatasetCard) -> Measured:
     )
 
 
-def cell(values: Iterable[float]) -> str:
-    """Mean and range over seeds: ``.81 (.79–.83)``; “–” where no seed has a value."""
+def cell(values: Sequence[float]) -> str:
+    """Mean and range over seeds, ``.810 (.790–.830)``; “–” where no seed has a value."""
     known = [value for value in values if not math.isnan(value)]
     if not known:
         return "–"
     mean, low, high = (number(float(f(known))) for f in (np.mean, np.min, np.max))
-    return mean if low == high else f"{mean} ({low}–{high})"
+    remarks = [] if low == high else [f"{low}–{high}"]
+    if len(known) < len(values):
+        remarks.append(f"{len(known)} of {len(values)} seeds")
+    return f"{mean} ({'; '.join(remarks)})" if remarks else mean
 
 
 def number(value: float) -> str:
@@ -111,7 +114,7 @@ def section(pack: Pack, measured: Sequence[Measured]) -> list[str]:
     for one in measured:
         by_title.setdefault(one.run.title, []).append(one)
     for title, seeds in by_title.items():
-        cells = [cell(one.held_out[key] for one in seeds) for key, _ in COLUMNS]
+        cells = [cell([one.held_out[key] for one in seeds]) for key, _ in COLUMNS]
         mark = " *(teaching)*" if seeds[0].run.teaching else ""
         lines.append(f"| {title}{mark} | " + " | ".join(cells) + " |")
     return [*lines, "", *counted(measured, majority), "", FINDINGS[card.id], ""]
@@ -166,21 +169,25 @@ def indicators_json(measured: Iterable[Measured]) -> str:
     return json.dumps(out, indent=1) + "\n"
 
 
+def report() -> tuple[str, str]:
+    """Return the text of ``RESULTS.md`` and of ``indicators.json``, from the committed tables."""
+    found = packs()
+    measured = [[measure(run, pack.card) for run in pack.runs] for pack in found]
+    lines = ["# What the demo's models do where they were not trained", "", INTRODUCTION, ""]
+    for pack, of_pack in zip(found, measured, strict=True):
+        lines += section(pack, of_pack)
+    lines += ["## Settings", "", *settings_table(found), "", "## The paper's story", "", PAPER, ""]
+    return "\n".join(lines), indicators_json(one for of_pack in measured for one in of_pack)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m demo.results", description=__doc__)
     parser.add_argument("--out", type=Path, default=REPORT)
     given = parser.parse_args()
-    found = packs()
-    lines = ["# What the demo's models do where they were not trained", "", INTRODUCTION, ""]
-    everything: list[Measured] = []
-    for pack in found:
-        measured = [measure(run, pack.card) for run in pack.runs]
-        everything += measured
-        lines += section(pack, measured)
-        print(f"{pack.card.title}: {len(measured)} runs")
-    lines += ["## Settings", "", *settings_table(found), "", "## The paper's story", "", PAPER, ""]
-    given.out.write_text("\n".join(lines), encoding="utf-8")
-    INDICATORS.write_text(indicators_json(everything), encoding="utf-8")
+    text, values = report()
+    given.out.write_text(text, encoding="utf-8")
+    INDICATORS.write_text(values, encoding="utf-8")
+    print(f"{given.out} and {INDICATORS.name} written")
     return 0
 
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import subprocess
 import sys
-from dataclasses import asdict
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from demo.cards import ALGORITHMS, DATASETS, TEACHING
-from demo.pack import INDICATORS, PREDICTIONS, Pack, PackRun, fingerprint, indicators, packs
-from demo.results import evaluation
+from demo.pack import INDICATORS, PREDICTIONS, Pack, PackRun, fingerprint, packs
 
 PACKS = packs()
 RUNS = [run for pack in PACKS for run in pack.runs]
@@ -69,19 +66,6 @@ def test_all_models_of_a_data_set_are_about_the_same_rows(pack: Pack) -> None:
     first = table(pack.runs[0])[[*SAME, *groups]]
     for run in pack.runs[1:]:
         pd.testing.assert_frame_equal(table(run)[[*SAME, *groups]], first, obj=run.name)
-
-
-@pytest.mark.parametrize("pack", PACKS, ids=lambda pack: pack.card.id)
-def test_every_run_can_be_evaluated_and_the_committed_indicators_are_those_of_the_engine(
-    pack: Pack,
-) -> None:
-    known = indicators()[pack.card.id]
-    for run in pack.runs:
-        found = asdict(evaluation(run, pack.card).indicators)
-        finite = {key: value for key, value in found.items() if math.isfinite(value)}
-        assert known[run.name] == pytest.approx(finite, abs=1e-6), (
-            f"{run.name}: run `python -m demo.results` and read what changed"
-        )
 
 
 @pytest.mark.parametrize("pack", PACKS, ids=lambda pack: pack.card.id)
