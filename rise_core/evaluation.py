@@ -9,7 +9,7 @@ from functools import cached_property, reduce
 from itertools import combinations
 from math import inf, isfinite, isnan, nan
 from operator import add
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -39,6 +39,9 @@ from rise_core.knees import DETECTORS, SIDES, Bend, Detector, Knee, Side, twin_k
 from rise_core.mix import Method, Piece, cut_into_pieces
 from rise_core.predictions import CORRECTNESS, ENVIRONMENT, Factor, Predictions, label_text
 from rise_core.residuals import residual_named
+
+if TYPE_CHECKING:
+    from rise_core.uncertainty import Uncertainty
 
 __all__ = ["Evaluation", "Settings", "evaluate", "evaluate_predictions"]
 
@@ -786,6 +789,27 @@ class Evaluation:
             weights = None if self.weight_values is None else self.weight_values[self.order]
         ordered = Factor(factor.name, factor.labels, codes)
         return cut_into_pieces(sample.values, ordered, weights, k=k, method=method)
+
+    def uncertainty(
+        self,
+        n_boot: int = 500,
+        n_perm: int = 500,
+        confidence: float = 0.95,
+        random_state: int = 0,
+    ) -> Uncertainty:
+        """Interval, null and p-value of every number; see `rise_core.uncertainty`."""
+        # Imported here: most evaluations are never asked.
+        from rise_core.uncertainty import uncertainty
+
+        asked = (n_boot, n_perm, confidence, random_state)
+        if asked not in self._uncertainties:
+            self._uncertainties[asked] = uncertainty(self, *asked)
+        return self._uncertainties[asked]
+
+    @cached_property
+    def _uncertainties(self) -> dict[tuple[int, int, float, int], Uncertainty]:
+        """Answers of `uncertainty` by its arguments; a page asks again at every click."""
+        return {}
 
     def with_settings(self, **changes: Any) -> Evaluation:
         """Evaluate the same rows again with other settings, such as ``base_rates="equal"``."""
