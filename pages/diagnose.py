@@ -7,6 +7,7 @@ import streamlit as st
 from rise_app import loaders, switches, views
 from rise_app.bootstrap import begin
 from rise_app.loaders import Analysis
+from rise_app.mapping import roles_for, show_mapping
 from rise_app.messages import show_error, show_notes
 from rise_core.exceptions import RiseError
 
@@ -14,22 +15,30 @@ stage = begin("Diagnose")
 
 try:
     with stage.switches:
-        run = switches.choose_from_store(stage.store)
+        experiment, run = switches.choose_from_store(stage.store)
 except RiseError as error:
     show_error("The runs cannot be read.", error)
     st.stop()
 
 try:
     table = loaders.load_table(stage.store, run)
-    predictions = loaders.predictions_of(table)
+except RiseError as error:
+    views.show_run(run)
+    show_error("This run has no table that can be read.", error)
+    st.stop()
+
+roles = roles_for(stage.store, run, table)
+try:
+    predictions = loaders.predictions_of(table, roles)
     with stage.switches:
         environment = switches.choose_environment(run, predictions)
         attribute = switches.choose_attribute(list(predictions.features))
         settings = switches.choose_settings()
-    ev = loaders.evaluation(run, table, Analysis(environment, attribute, settings))
+    ev = loaders.evaluation(run, table, roles, Analysis(environment, attribute, settings))
 except RiseError as error:
     views.show_run(run)
-    show_error("This run cannot be evaluated.", error)
+    show_error("This run's table cannot be evaluated as it is read now.", error)
+    show_mapping(stage.store, run, table, roles)
     st.stop()
 
 views.show_evaluation(run, ev, environment)
@@ -39,4 +48,16 @@ with picture:
     views.show_curve(ev, stage.theme)
 with numbers:
     views.show_indicators(ev, stage.theme)
-views.show_tables(ev)
+groups, segments, knees, columns, about = st.tabs(
+    ["Groups", "Segments of the gap", "Knees", "Columns", "About"]
+)
+with groups:
+    views.show_groups(ev)
+with segments:
+    views.show_segments(ev)
+with knees:
+    views.show_knees(ev)
+with columns:
+    show_mapping(stage.store, run, table, roles)
+with about:
+    views.show_about(experiment, run)

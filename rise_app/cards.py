@@ -10,7 +10,7 @@ from math import isfinite, isnan, nan
 from rise_core import Evaluation
 from rise_core.wording import METRICS, Metric, format_number
 
-__all__ = ["CardRow", "card_rows", "cards_html", "facts_html", "title_html"]
+__all__ = ["CardRow", "card_rows", "cards_html", "facts_html", "section_html", "title_html"]
 
 _ORDER = ("f_mean", "f_shift", "f_acc", "w1", "accuracy", "dp", "md")
 # Scales that every model shares; the others start at 0 and end where the numbers do.
@@ -136,6 +136,11 @@ def title_html(title: str, detail: str = "") -> str:
     """Return a page's title with a quieter detail behind it."""
     tail = f" <em>{escape(detail)}</em>" if detail else ""
     return f'<h1 class="rise-title">{escape(title)}{tail}</h1>'
+
+
+def section_html(text: str) -> str:
+    """Return a small heading."""
+    return f'<h3 class="rise-section">{escape(text)}</h3>'
 
 
 def facts_html(facts: Mapping[str, str]) -> str:

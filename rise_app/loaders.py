@@ -6,7 +6,7 @@ hashing the data: Streamlit hashes only a sample of a large frame.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import streamlit as st
 
@@ -103,9 +103,8 @@ def _predictions(key: str, roles: str, _table: Table, _roles: Roles) -> Predicti
     return Predictions.from_frame(_table.frame, _roles)
 
 
-def predictions_of(table: Table, roles: Roles | None = None) -> Predictions:
-    """Check a table's rows; ``roles`` replaces the roles that came with it. Raises RiseError."""
-    roles = roles or table.roles
+def predictions_of(table: Table, roles: Roles) -> Predictions:
+    """Check a table's rows under some roles; raises RiseError."""
     return _predictions(table.key, repr(roles.to_dict()), table, roles)
 
 
@@ -137,11 +136,8 @@ def _evaluation(
     return evaluate_predictions(rows, feature=attribute, settings=_settings)
 
 
-def evaluation(
-    run: Run, table: Table, analysis: Analysis, roles: Roles | None = None
-) -> Evaluation:
+def evaluation(run: Run, table: Table, roles: Roles, analysis: Analysis) -> Evaluation:
     """Evaluate a run's table as asked; raises RiseError with the reason where it cannot be."""
-    roles = roles or table.roles
     predictions = predictions_of(table, roles)
     environment = environment_of(run, predictions, analysis.environment)
     return _evaluation(
@@ -153,8 +149,3 @@ def evaluation(
         predictions,
         analysis.settings,
     )
-
-
-def with_environment(analysis: Analysis, environment: str) -> Analysis:
-    """Ask the same of another environment."""
-    return replace(analysis, environment=environment)

@@ -15,6 +15,7 @@ import streamlit as st
 
 from rise_app.jobs import jobs
 from rise_app.loaders import ALL_ROWS, Analysis, environment_of, stamp
+from rise_app.mapping import mapping_stamp, roles_for
 from rise_core import Predictions, evaluate_predictions
 from rise_core.charts.spark import spark_svg
 from rise_core.charts.theme import ThemeName
@@ -70,7 +71,11 @@ class RunLine:
 
 def _predictions(store: Store, run: Run) -> Predictions:
     table = store.load(run)
-    return Predictions.from_frame(table.frame, table.roles)
+    return Predictions.from_frame(table.frame, roles_for(store, run, table))
+
+
+def _key(store: Store, run: Run) -> tuple[str, ...]:
+    return (store.uri, run.id, stamp(run), mapping_stamp(store, run.experiment_id))
 
 
 def _facts(store: Store, run: Run) -> RunFacts:
@@ -106,7 +111,7 @@ def _line(store: Store, run: Run, analysis: Analysis) -> RunLine:
 def ask_facts(store: Store, runs: Sequence[Run]) -> dict[str, Future[RunFacts]]:
     """Begin to look into the tables of runs; by run id."""
     return {
-        run.id: jobs().ask(("facts", store.uri, run.id, stamp(run)), partial(_facts, store, run))
+        run.id: jobs().ask(("facts", *_key(store, run)), partial(_facts, store, run))
         for run in runs
     }
 
@@ -115,8 +120,7 @@ def ask_lines(store: Store, runs: Sequence[Run], analysis: Analysis) -> dict[str
     """Begin to compute the numbers of runs; by run id."""
     return {
         run.id: jobs().ask(
-            ("line", store.uri, run.id, stamp(run), analysis),
-            partial(_line, store, run, analysis),
+            ("line", *_key(store, run), analysis), partial(_line, store, run, analysis)
         )
         for run in runs
     }

@@ -57,7 +57,7 @@ def choose_experiment(
     return next(e for e in found if e.id == picked)
 
 
-def choose_from_store(store: Store) -> Run:
+def choose_from_store(store: Store) -> tuple[Experiment, Run]:
     """Choose experiment, algorithm and run; a run named in the address says the rest.
 
     Raises
@@ -80,7 +80,7 @@ def choose_from_store(store: Store) -> Run:
         remember("run", linked_run.id if linked_run else None)
     if not runs and linked_run is None:
         raise TrackingError(f"Experiment {experiment.name!r} has no runs. Choose another one.")
-    return choose_run(runs, linked_run)
+    return experiment, choose_run(runs, linked_run)
 
 
 def _alike(runs: Sequence[Run], like: Run) -> Run | None:

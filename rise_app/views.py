@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from rise_app.address import linked
-from rise_app.cards import card_rows, cards_html, facts_html, title_html
+from rise_app.cards import card_rows, cards_html, facts_html, section_html, title_html
 from rise_app.loaders import ALL_ROWS
 from rise_core import Evaluation
 from rise_core.charts import rise_chart
+from rise_core.charts.tables import View
 from rise_core.charts.theme import ThemeName
 from rise_core.predictions import CORRECTNESS, ENVIRONMENT
 from rise_core.residuals import RESIDUALS
-from rise_core.tracking import Run
+from rise_core.tracking import Experiment, Run
 
-__all__ = ["show_curve", "show_evaluation", "show_indicators", "show_run", "show_tables"]
+__all__ = [
+    "show_about",
+    "show_curve",
+    "show_evaluation",
+    "show_groups",
+    "show_indicators",
+    "show_knees",
+    "show_run",
+    "show_segments",
+]
 
 _VIEWS = {"groups": "Group curves", "global": "Global curve"}
-_MOST_PIECES = 200
+_PIECES, _MOST_PIECES = 40, 200
+_LAYERS = {
+    "knees": "◆ ★ knees",
+    "medians": "medians",
+    "boxes": "shift boxes",
+    "segments": "segments",
+}
 
 
 def _name(run: Run) -> str:
@@ -64,8 +82,8 @@ def _groups(ev: Evaluation) -> str:
 
 def show_curve(ev: Evaluation, theme: ThemeName) -> None:
     """Show the RISE chart with its own switches."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        view = linked(
+    with st.container(horizontal=True, vertical_alignment="center"):
+        view: View = linked(  # type: ignore[assignment]
             st.segmented_control,
             "View",
             list(_VIEWS),
@@ -84,31 +102,56 @@ def show_curve(ev: Evaluation, theme: ThemeName) -> None:
             format_func=lambda name: f"colour by {name}",
             label_visibility="collapsed",
         )
-    pieces = 40
+        layers = _choose_layers(view)
     place = st.empty()
-    if view == "global":
-        pieces = st.slider(
+    pieces = _choose_pieces() if view == "global" else _PIECES
+    chart = rise_chart(
+        ev,
+        view=view,
+        color_by=None if colour == ev.feature else colour,
+        segments=pieces,
+        show_segments="segments" in layers,
+        show_knees="knees" in layers,
+        show_rulers="medians" in layers,
+        show_boxes="boxes" in layers,
+        theme=theme,
+        selection=None,
+    )
+    place.altair_chart(chart, theme=None, width="stretch", key=f"chart {view}")
+    if colour != ev.feature:
+        st.caption(f"Coloured by {colour}. The indicators compare the groups of {ev.feature}.")
+
+
+def _choose_layers(view: View) -> list[str]:
+    """Choose what is drawn on the curves; the boxes start switched off where they would crowd."""
+    usual = [name for name in _LAYERS if name != "boxes" or view == "global"]
+    with st.popover("Layers", icon=":material/layers:"):
+        picked = st.pills(
+            "Layers",
+            list(_LAYERS),
+            selection_mode="multi",
+            default=usual,
+            format_func=_LAYERS.__getitem__,
+            key=f"layers {view}",
+            persist_state="session",
+            label_visibility="collapsed",
+        )
+    return list(picked)
+
+
+def _choose_pieces() -> int:
+    return int(
+        st.slider(
             "Most pieces of the curve",
             3,
             _MOST_PIECES,
-            pieces,
+            _PIECES,
             key="pieces",
             persist_state="session",
             help="The curve is cut where the mix of groups changes, as long as the change is more "
             "than chance; this is the most pieces it may have.",
         )
-    chart = rise_chart(
-        ev,
-        view=view,  # type: ignore[arg-type]
-        color_by=None if colour == ev.feature else colour,
-        segments=pieces,
-        theme=theme,
     )
-    place.altair_chart(chart, theme=None, width="stretch", key=f"chart {view}")
-    if colour != ev.feature:
-        st.caption(
-            f"Coloured by {colour}. The indicators still compare the groups of {ev.feature}."
-        )
 
 
 def _colourings(ev: Evaluation) -> list[str]:
@@ -127,27 +170,98 @@ def show_indicators(ev: Evaluation, theme: ThemeName) -> None:
     )
 
 
-def show_tables(ev: Evaluation) -> None:
-    """Show the numbers behind the picture, as tables that can be saved."""
-    groups, segments, knees = st.tabs(["Groups", "Segments of the gap", "Knees"])
-    with groups:
-        st.dataframe(ev.group_table(), hide_index=True)
-    with segments:
-        st.dataframe(
-            [
-                {
-                    "segment": s.name,
-                    "from": s.q0,
-                    "to": s.q1,
-                    "share of W1": s.share,
-                    "mean gap": s.mean_gap,
-                    "slope gap": s.slope_gap,
-                }
-                for s in ev.segments
-            ],
-            hide_index=True,
-        )
-        if ev.widest_pair:
-            st.text(f"Gaps are {ev.widest_pair[0]} minus {ev.widest_pair[1]}.")
-    with knees:
-        st.dataframe(ev.displacements, hide_index=True)
+def show_groups(ev: Evaluation) -> None:
+    """Show rates, medians and knees of every group."""
+    st.dataframe(ev.group_table(), hide_index=True, column_config=_GROUP_COLUMNS)
+
+
+def show_segments(ev: Evaluation) -> None:
+    """Show which stretch of the curves carries how much of the gap."""
+    if ev.widest_pair is None:
+        st.text(ev.undefined["w1"])
+        return
+    group, reference = ev.widest_pair
+    st.text(f"Gaps are {group} minus {reference}. Near 0: tight (mean gap), parallel (slope gap).")
+    st.dataframe(
+        [vars(segment) for segment in ev.segments],
+        hide_index=True,
+        column_order=["name", "q0", "q1", "area", "share", "mean_gap", "slope_gap"],
+        column_config=_SEGMENT_COLUMNS,
+    )
+
+
+def show_knees(ev: Evaluation) -> None:
+    """Show how far the groups' knees lie apart, or why there are none."""
+    reasons = [
+        f"{curve.label}: {why}"
+        for curve in (ev.overall, *ev.groups.values())
+        for why in curve.knee_reasons.values()
+    ]
+    for reason in reasons:
+        st.text(reason)
+    if ev.pair_displacements:
+        st.dataframe(ev.displacements, hide_index=True, column_config=_KNEE_COLUMNS)
+
+
+def show_about(experiment: Experiment, run: Run) -> None:
+    """Show what the store says of data set, algorithm and run."""
+    notes = {
+        f"Data set: {experiment.name}": experiment.tags.get("mlflow.note.content"),
+        f"Algorithm: {run.algorithm}": run.tags.get("mlflow.note.content"),
+    }
+    for heading, note in notes.items():
+        if note:
+            st.html(section_html(heading))
+            st.text(note)
+    facts = {name: value for name, value in run.tags.items() if not name.startswith("mlflow.")}
+    st.dataframe(
+        [
+            {"what": what, "name": name, "value": str(value)}
+            for what, values in (
+                ("parameter", run.params),
+                ("tag", facts),
+                ("metric", run.metrics),
+            )
+            for name, value in values.items()
+        ],
+        hide_index=True,
+    )
+
+
+def _number(label: str, help: str, form: str = "%.3f") -> Any:  # noqa: A002, the word of Streamlit
+    return st.column_config.NumberColumn(label, help=help, format=form)
+
+
+_GROUP_COLUMNS = {
+    "group": "Group",
+    "n": _number("Rows", "Rows of the group.", "localized"),
+    "share": _number("Share", "Share of all rows, by weight.", "percent"),
+    "base_rate": _number("Base rate", "Share of positive labels."),
+    "positive_rate": _number("Positive rate", "Share of positive decisions."),
+    "mean_score": _number("Mean score", "Mean of the scores."),
+    "accuracy": _number("Accuracy", "Share of right decisions."),
+    "median_residual": _number("Median residual", "The horizontal ruler."),
+    "median_position": _number("Median position", "Median percentile among all rows."),
+    "left_knee_residual": _number("◆ residual", "Residual of the left knee."),
+    "left_knee_percentile": _number("◆ percentile", "Percentile among all rows."),
+    "right_knee_residual": _number("★ residual", "Residual of the right knee."),
+    "right_knee_percentile": _number("★ percentile", "Percentile among all rows."),
+}
+_SEGMENT_COLUMNS = {
+    "name": "Segment",
+    "q0": _number("From", "Rank at which it begins.", "percent"),
+    "q1": _number("To", "Rank at which it ends.", "percent"),
+    "area": _number("Area", "Area between the curves here; the areas add up to W1."),
+    "share": _number("Share of W1", "Which part of the gap lies here.", "percent"),
+    "mean_gap": _number("Mean gap", "Mean distance of the curves, with its sign."),
+    "slope_gap": _number("Slope gap", "Difference of the curves' chord slopes."),
+}
+_KNEE_COLUMNS = {
+    "side": "Side",
+    "group": "Group",
+    "reference": "Against",
+    "delta_h": _number("Δh", "Difference of the knees' percentiles."),
+    "delta_d": _number("Δd", "Difference of the knees' residuals."),
+    "h": _number("H", "Δh over the percentile of the knee of all rows.", "%.4g"),
+    "v": _number("V", "Δd over the residual of the knee of all rows.", "%.4g"),
+}

@@ -225,39 +225,24 @@ class Predictions:
         Raises
         ------
         ColumnError
-            a role names a column that the table does not have
+            label, score or groups are not known, or a role names a column that is not there
         PredictionsError
             as in `from_columns`
         """
+        roles.check(frame.columns)
 
-        def column(name: str | None) -> Any:
-            if name is None:
-                return None
-            if name not in frame.columns:
-                known = ", ".join(repr(str(c)) for c in list(frame.columns)[:20])
-                raise ColumnError(f"No column {name!r} in the table. It has: {known}.")
-            return frame[name]
+        def column(role: str) -> Any:
+            name = getattr(roles, role)
+            return None if name is None else frame[name]
 
-        if roles.y_true is None or roles.y_prob is None:
-            wanted = "a label" if roles.y_true is None else "a score"
-            known = ", ".join(repr(str(c)) for c in list(frame.columns)[:20])
-            raise ColumnError(
-                f"No column can be taken for {wanted}. The table has: {known}. "
-                "Name the column in the mapping."
-            )
-        if not roles.sensitive_features:
-            raise ColumnError(
-                "No column can be taken for the groups to compare. "
-                "Name at least one sensitive column in the mapping."
-            )
         return cls.from_columns(
-            column(roles.y_true),
-            column(roles.y_prob),
-            sensitive_features={name: column(name) for name in roles.sensitive_features},
-            environment=column(roles.environment),
-            sample_weight=column(roles.sample_weight),
+            column("y_true"),
+            column("y_prob"),
+            sensitive_features={name: frame[name] for name in roles.sensitive_features},
+            environment=column("environment"),
+            sample_weight=column("sample_weight"),
             pos_label=roles.pos_label,
-            cluster=column(roles.cluster),
+            cluster=column("cluster"),
         )
 
     @property
