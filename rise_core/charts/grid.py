@@ -177,4 +177,6 @@ def _panel(
     )
     axes = on_axes(parts, rank_axis("", ticks=3), residual_axis((), panel))
     text = f"{name}. {describe(ev, curves, 'groups')}"
-    return alt.layer(*axes, title=chart_text(name, 34), description=text)
+    chart = alt.layer(*axes, title=chart_text(name, 34), description=text)
+    assert isinstance(chart, alt.LayerChart)  # a facet only with alt.facet in it
+    return chart

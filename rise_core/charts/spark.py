@@ -29,11 +29,11 @@ def spark_values(curve: Curve, n: int = 40) -> list[float]:
 
     Returns
     -------
-    rising residuals at ranks 1/(2n), 3/(2n), …; empty for a curve without rows
+    rising residuals at ranks 0, 1/(n − 1), …, 1; empty for a curve without rows
     """
     if curve.n == 0:
         return []
-    ranks = (np.arange(n) + 0.5) / n
+    ranks = np.linspace(0, 1, n)
     return [round(float(value), _DIGITS) for value in curve.at(ranks)]
 
 
@@ -64,7 +64,7 @@ def spark_svg(
     look = theme_of(theme or "light")
     palette = palette_for(tuple(ev.groups), look)
     low, high = signed_domain(ev)
-    ranks = (np.arange(points) + 0.5) / points
+    ranks = np.linspace(0, 1, points)
 
     def xy(curve: Curve) -> list[str]:
         x = 1 + ranks * (width - 2)

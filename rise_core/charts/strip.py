@@ -21,9 +21,10 @@ STRIP_COLUMNS = (
     *("domain", "unstable"),
 )
 _ENDS = ("value", "low", "high", "null_low", "null_high")
-# Tukey's far-out fence: what lies beyond is drawn as an arrow instead of flattening the others.
-_FENCE = 3.0
-_FENCED_FROM = 4
+# What lies farther from the median than so many median deviations is drawn as an arrow instead of
+# flattening the others. The deviation is taken as at least a tenth of the median.
+_FENCE = 10.0
+_FENCED_FROM = 3
 
 
 def strip_chart(
@@ -113,8 +114,8 @@ def strip_chart(
 def strip_domain(frame: pd.DataFrame) -> tuple[float, float]:
     """Ends of a shared axis that one runaway row does not decide.
 
-    Unstable rows count only where there are no others; from four rows on, ends beyond Tukey's
-    far-out fence are left out.
+    Unstable rows count only where there are no others; from three rows on, ends more than ten
+    median absolute deviations from the median are left out.
     """
     rows = _complete(frame)
     steady = rows[~rows["unstable"]]
@@ -127,10 +128,8 @@ def strip_domain(frame: pd.DataFrame) -> tuple[float, float]:
         return 0.0, 1.0
     low, high = float(lows.min()), float(highs.max())
     if lows.size >= _FENCED_FROM:
-        q1, q3 = np.percentile(highs, [25, 75])
-        high = float(highs[highs <= q3 + _FENCE * max(q3 - q1, abs(q3) * 0.05)].max())
-        q1, q3 = np.percentile(lows, [25, 75])
-        low = float(lows[lows >= q1 - _FENCE * max(q3 - q1, abs(q1) * 0.05)].min())
+        high = float(highs[highs <= np.median(highs) + _reach(highs)].max())
+        low = float(lows[lows >= np.median(lows) - _reach(lows)].min())
     air = 0.04 * (high - low) or 0.05 * max(abs(high), 1e-3)
     # Most indicators cannot be negative: an axis that starts just above 0 starts at 0.
     floor = 0.0 if 0 <= low < 0.25 * high else low - air
@@ -199,6 +198,11 @@ def strip_svg(
             f'stroke="{accent}" stroke-width="1.4"/>'
         )
     return svg_uri("".join(parts), width, height)
+
+
+def _reach(ends: Any) -> float:
+    middle = float(np.median(ends))
+    return _FENCE * max(float(np.median(np.abs(ends - middle))), 0.1 * abs(middle))
 
 
 def _complete(frame: pd.DataFrame) -> pd.DataFrame:
