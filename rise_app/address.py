@@ -75,16 +75,22 @@ def linked(
     The chosen value; a value that is not among the options falls back to the default.
     """
     key = f"choose {name}"
-    news = _take_in_address(name)
+    _take_in_address(name)
     wanted = _selection().get(name, default)
     if wanted not in options:
         wanted = default
-    if news or st.session_state.get(key) not in options:
-        st.session_state[key] = wanted
-    value = widget(label, options, key=key, **arguments)
-    value = wanted if value is None else value
-    remember(name, value, default=default)
-    return value
+
+    def take() -> None:
+        picked = st.session_state[key]
+        if picked is not None:  # a second click on a button takes the choice back: it stays
+            remember(name, picked, default=default)
+
+    # Set before every drawing: on another page the same key is another widget, which would begin
+    # at its first option while the session still answers with the old page's value.
+    st.session_state[key] = wanted
+    widget(label, options, key=key, on_change=take, **arguments)
+    remember(name, wanted, default=default)
+    return wanted
 
 
 def query_for(**changes: str | None) -> dict[str, str]:

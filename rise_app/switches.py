@@ -200,9 +200,8 @@ def choose_settings() -> Settings:
 
 def _choose_threshold() -> float:
     key = "choose threshold"
-    stored = _as_share(chosen("threshold"))
-    if key not in st.session_state or st.session_state[key] != stored:
-        st.session_state[key] = stored
+    # Set before every drawing, as in `address.linked`.
+    st.session_state[key] = _as_share(chosen("threshold"))
 
     def take() -> None:
         remember("threshold", f"{st.session_state[key]:g}", default=f"{_THRESHOLD:g}")
