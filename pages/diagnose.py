@@ -34,7 +34,9 @@ try:
         environment = switches.choose_environment(run, predictions)
         attribute = switches.choose_attribute(list(predictions.features))
         settings = switches.choose_settings()
-    ev = loaders.evaluation(run, table, roles, Analysis(environment, attribute, settings))
+    analysis = Analysis(environment, attribute, settings)
+    question = loaders.question_of(run, table, roles, predictions, analysis)
+    ev = loaders.evaluation(question, predictions)
 except RiseError as error:
     views.show_run(run)
     show_error("This run's table cannot be evaluated as it is read now.", error)
@@ -47,7 +49,7 @@ picture, numbers = st.columns([2.3, 1], gap="large")
 with picture:
     views.show_curve(ev, stage.theme)
 with numbers:
-    views.show_indicators(ev, stage.theme)
+    views.show_indicators(ev, question, stage.theme)
 groups, segments, knees, columns, about = st.tabs(
     ["Groups", "Segments of the gap", "Knees", "Columns", "About"]
 )

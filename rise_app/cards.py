@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from math import isfinite, isnan, nan
 
 from rise_core import Evaluation
+from rise_core.estimates import Estimate
+from rise_core.uncertainty import Uncertainty
 from rise_core.wording import METRICS, Metric, format_number
 
-__all__ = ["CardRow", "card_rows", "cards_html", "facts_html", "section_html", "title_html"]
+__all__ = [
+    "CardRow",
+    "card_rows",
+    "cards_html",
+    "facts_html",
+    "legend_html",
+    "section_html",
+    "title_html",
+]
 
 _ORDER = ("f_mean", "f_shift", "f_acc", "w1", "accuracy", "dp", "md")
 # Scales that every model shares; the others start at 0 and end where the numbers do.
@@ -44,10 +54,33 @@ class CardRow:
     remark: str = ""
 
 
-def card_rows(ev: Evaluation) -> list[CardRow]:
-    """Indicators of an evaluation in the order they are shown."""
-    values = dict(ev.indicators)
-    return [CardRow(key, values[key], ev.undefined.get(key, "")) for key in _ORDER]
+def card_rows(ev: Evaluation, known: Uncertainty | None = None) -> list[CardRow]:
+    """Indicators in the order they are shown, with what is known of their noise."""
+    rows = []
+    for key in _ORDER:
+        value = getattr(ev.indicators, key)
+        row = CardRow(key, value, ev.undefined.get(key, ""))
+        if known is not None and not isnan(value):
+            estimate = known[key]
+            row = replace(
+                row,
+                low=estimate.low,
+                high=estimate.high,
+                null_low=estimate.null_low,
+                null_high=estimate.null_high,
+                remark=_remark(estimate),
+            )
+        rows.append(row)
+    return rows
+
+
+def _remark(estimate: Estimate) -> str:
+    remarks = []
+    if estimate.distinguishable is False:
+        remarks.append("not told from random")
+    if estimate.unstable:
+        remarks.append("unstable")
+    return ", ".join(remarks)
 
 
 def cards_html(rows: list[CardRow], theme: str) -> str:
@@ -136,6 +169,22 @@ def title_html(title: str, detail: str = "") -> str:
     """Return a page's title with a quieter detail behind it."""
     tail = f" <em>{escape(detail)}</em>" if detail else ""
     return f'<h1 class="rise-title">{escape(title)}{tail}</h1>'
+
+
+def legend_html(ev: Evaluation, known: Uncertainty) -> str:
+    """Say how the list is to be read, and how its intervals were made."""
+    share = f"{known.confidence:.0%}"
+    environment = ev.predictions.environment
+    several = environment is not None and len(environment.labels) > 1
+    within = f", within each {escape(known.within)}" if known.within and several else ""
+    notes = " ".join(escape(note) for note in known.notes)
+    return (
+        f"Dot: value. Line: {share} interval, {known.n_boot} resamples of {known.resampled}. "
+        f"Grey: where {share} of {known.n_perm} random groupings fall{within}; a value inside "
+        f"it is not told from random. Unstable: divides by a number that may be 0. "
+        f"Seed {known.random_state}. {notes} "
+        f"Always deciding for the more frequent label: accuracy {ev.majority_accuracy:.3f}."
+    )
 
 
 def section_html(text: str) -> str:

@@ -19,12 +19,15 @@ __all__ = [
     "ALL_ROWS",
     "HELD_OUT",
     "Analysis",
+    "Question",
+    "answer",
     "environment_of",
     "evaluation",
     "experiments",
     "find_run",
     "load_table",
     "predictions_of",
+    "question_of",
     "runs_of",
 ]
 
@@ -120,32 +123,38 @@ def environment_of(run: Run, predictions: Predictions, wanted: str) -> str:
     return wanted
 
 
-@st.cache_resource(max_entries=128, show_spinner=False)
-def _evaluation(
-    key: str,
-    roles: str,
-    environment: str,
-    attribute: str | None,
-    settings: str,
-    _predictions: Predictions,
-    _settings: Settings,
-) -> Evaluation:
-    rows = _predictions
-    if environment != ALL_ROWS:
-        rows = rows.in_environment(environment)
-    return evaluate_predictions(rows, feature=attribute, settings=_settings)
+@dataclass(frozen=True)
+class Question:
+    """Everything an evaluation depends on, in a form that caches can compare.
+
+    ``environment`` is a label or `ALL_ROWS`; ``roles`` is the text of the roles.
+    """
+
+    table: str
+    roles: str
+    environment: str
+    attribute: str | None
+    settings: Settings
 
 
-def evaluation(run: Run, table: Table, roles: Roles, analysis: Analysis) -> Evaluation:
-    """Evaluate a run's table as asked; raises RiseError with the reason where it cannot be."""
-    predictions = predictions_of(table, roles)
+def question_of(
+    run: Run, table: Table, roles: Roles, predictions: Predictions, analysis: Analysis
+) -> Question:
+    """Say what is asked of a table; raises ColumnError for an environment it does not have."""
     environment = environment_of(run, predictions, analysis.environment)
-    return _evaluation(
-        table.key,
-        repr(roles.to_dict()),
-        environment,
-        analysis.attribute,
-        repr(analysis.settings),
-        predictions,
-        analysis.settings,
-    )
+    text = repr(roles.to_dict())
+    return Question(table.key, text, environment, analysis.attribute, analysis.settings)
+
+
+def answer(question: Question, predictions: Predictions) -> Evaluation:
+    """Evaluate the rows that are asked for; raises RiseError where that is not possible."""
+    rows = predictions
+    if question.environment != ALL_ROWS:
+        rows = rows.in_environment(question.environment)
+    return evaluate_predictions(rows, feature=question.attribute, settings=question.settings)
+
+
+@st.cache_resource(max_entries=128, show_spinner=False, hash_funcs={Question: repr})
+def evaluation(question: Question, _predictions: Predictions) -> Evaluation:
+    """Evaluate once and keep the answer; as `answer`."""
+    return answer(question, _predictions)

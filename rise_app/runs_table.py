@@ -14,13 +14,14 @@ import pandas as pd
 import streamlit as st
 
 from rise_app.jobs import jobs
-from rise_app.loaders import ALL_ROWS, Analysis, environment_of, stamp
+from rise_app.loaders import ALL_ROWS, Analysis, answer, question_of, stamp
 from rise_app.mapping import mapping_stamp, roles_for
-from rise_core import Predictions, evaluate_predictions
+from rise_core import Predictions
 from rise_core.charts.spark import spark_svg
 from rise_core.charts.theme import ThemeName
+from rise_core.columns import Roles
 from rise_core.exceptions import RiseError
-from rise_core.tracking import Run, Store
+from rise_core.tracking import Run, Store, Table
 from rise_core.wording import METRICS
 
 __all__ = [
@@ -69,9 +70,10 @@ class RunLine:
     problem: str = ""
 
 
-def _predictions(store: Store, run: Run) -> Predictions:
+def _read(store: Store, run: Run) -> tuple[Table, Roles, Predictions]:
     table = store.load(run)
-    return Predictions.from_frame(table.frame, roles_for(store, run, table))
+    roles = roles_for(store, run, table)
+    return table, roles, Predictions.from_frame(table.frame, roles)
 
 
 def _key(store: Store, run: Run) -> tuple[str, ...]:
@@ -80,7 +82,7 @@ def _key(store: Store, run: Run) -> tuple[str, ...]:
 
 def _facts(store: Store, run: Run) -> RunFacts:
     try:
-        predictions = _predictions(store, run)
+        _, _, predictions = _read(store, run)
     except RiseError as error:
         return RunFacts(problem=str(error))
     environment = predictions.environment
@@ -89,20 +91,16 @@ def _facts(store: Store, run: Run) -> RunFacts:
 
 def _line(store: Store, run: Run, analysis: Analysis) -> RunLine:
     try:
-        predictions = _predictions(store, run)
-        environment = environment_of(run, predictions, analysis.environment)
-        if environment != ALL_ROWS:
-            predictions = predictions.in_environment(environment)
-        ev = evaluate_predictions(
-            predictions, feature=analysis.attribute, settings=analysis.settings
-        )
+        table, roles, predictions = _read(store, run)
+        question = question_of(run, table, roles, predictions, analysis)
+        ev = answer(question, predictions)
     except RiseError as error:
         return RunLine(problem=str(error))
     return RunLine(
         values=dict(ev.indicators),
         rows=ev.n,
         left_out=ev.n_rows - ev.n,
-        environment="" if environment == ALL_ROWS else environment,
+        environment="" if question.environment == ALL_ROWS else question.environment,
         groups=" / ".join(ev.groups),
         spark={"light": spark_svg(ev, theme="light"), "dark": spark_svg(ev, theme="dark")},
     )

@@ -7,8 +7,16 @@ from typing import Any
 import streamlit as st
 
 from rise_app.address import linked
-from rise_app.cards import card_rows, cards_html, facts_html, section_html, title_html
-from rise_app.loaders import ALL_ROWS
+from rise_app.cards import (
+    card_rows,
+    cards_html,
+    facts_html,
+    legend_html,
+    section_html,
+    title_html,
+)
+from rise_app.jobs import Jobs, jobs
+from rise_app.loaders import ALL_ROWS, Question
 from rise_core import Evaluation
 from rise_core.charts import rise_chart
 from rise_core.charts.tables import View
@@ -16,6 +24,7 @@ from rise_core.charts.theme import ThemeName
 from rise_core.predictions import CORRECTNESS, ENVIRONMENT
 from rise_core.residuals import RESIDUALS
 from rise_core.tracking import Experiment, Run
+from rise_core.uncertainty import Uncertainty
 
 __all__ = [
     "show_about",
@@ -29,6 +38,8 @@ __all__ = [
 ]
 
 _VIEWS = {"groups": "Group curves", "global": "Global curve"}
+# Most intervals are there by then, and the list is drawn once.
+_PATIENCE_SECONDS = 0.4
 _PIECES, _MOST_PIECES = 40, 200
 _LAYERS = {
     "knees": "◆ ★ knees",
@@ -161,13 +172,21 @@ def _colourings(ev: Evaluation) -> list[str]:
     return [*names, CORRECTNESS]
 
 
-def show_indicators(ev: Evaluation, theme: ThemeName) -> None:
-    """Show the indicators as a list."""
-    st.html(cards_html(card_rows(ev), theme))
-    st.html(
-        f'<p class="rise-note">Always deciding for the more frequent label would have an accuracy '
-        f"of {ev.majority_accuracy:.3f}.</p>"
-    )
+def show_indicators(ev: Evaluation, question: Question, theme: ThemeName) -> None:
+    """Show the indicators as a list; their noise follows as soon as it is computed."""
+    future = jobs().ask(("uncertainty", question), ev.uncertainty)
+    Jobs.settle([future], _PATIENCE_SECONDS)
+
+    @st.fragment(run_every=None if future.done() else 0.5)
+    def indicators() -> None:
+        known: Uncertainty | None = future.result() if future.done() else None
+        st.html(cards_html(card_rows(ev, known), theme))
+        if known is None:
+            st.caption("Computing intervals …")
+        else:
+            st.html(f'<p class="rise-note">{legend_html(ev, known)}</p>')
+
+    indicators()
 
 
 def show_groups(ev: Evaluation) -> None:
