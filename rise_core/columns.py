@@ -21,10 +21,12 @@ __all__ = [
     "Confidence",
     "Roles",
     "Scale",
+    "as_probabilities",
     "guess_pos_label",
     "guess_roles",
     "label_text",
     "missing_column",
+    "one_against_rest",
     "to_probabilities",
 ]
 
@@ -72,6 +74,7 @@ _CLUSTER_NAMES = (
     "subject_id", "household", "household_id", "group_id",
 )  # fmt: skip
 _SPLIT_NAMES = ("split", "fold", "subset", "partition", "phase")
+_RESULT_NAMES = ("correct", "is_correct", "error", "is_error", "residual", "loss", "hit")
 
 _MAX_GROUPS = 20
 """More distinct values than this make a column no group column of its own accord."""
@@ -343,6 +346,92 @@ def to_probabilities(scores: pd.Series, scale: Scale) -> pd.Series:
     return scores
 
 
+def as_probabilities(frame: pd.DataFrame, roles: Roles) -> tuple[pd.DataFrame, Roles, str]:
+    """Bring the score column to probabilities, and say what was done.
+
+    Percent and logits are converted: call it for those only after a person has said so. Hard
+    predictions become the scores 0 and 1.
+
+    Parameters
+    ----------
+    frame : the table
+    roles : its roles, with `scale` telling what the score column holds
+
+    Returns
+    -------
+    the table (a new one if anything changed), its roles with scale "probability", and what was
+    done in plain words ("" for nothing).
+
+    Raises
+    ------
+    ColumnError
+        when there is no score column, or hard predictions without a chosen positive class.
+    """
+    name = roles.column("y_prob")
+    if name not in frame.columns:
+        raise missing_column(name, frame.columns)
+    if roles.scale in ("probability", "unknown"):
+        return frame, roles, ""
+    if roles.scale == "decision":
+        if roles.pos_label is None:
+            raise ColumnError(
+                f"{name!r} holds hard predictions. Choose the positive class to make them scores."
+            )
+        known = frame[name].notna()
+        hits = frame[name].map(label_text) == roles.pos_label
+        scores = hits.astype("float64").where(known)
+        done = f"{name!r} holds hard predictions; they are analysed as scores 0 and 1"
+    else:
+        scores = to_probabilities(frame[name], roles.scale)
+        words = (
+            "percent, divided by 100" if roles.scale == "percent" else "logits, made probabilities"
+        )
+        done = f"{name!r} was taken for {words}"
+    return frame.assign(**{name: scores}), replace(roles, scale="probability"), done
+
+
+def one_against_rest(
+    frame: pd.DataFrame, roles: Roles, pos_label: str, y_prob: str | None = None
+) -> tuple[pd.DataFrame, Roles]:
+    """Make a table of many classes binary: one class against all others.
+
+    Parameters
+    ----------
+    frame : the table, such as one with a label of k kinds and columns p_cat, p_dog, …
+    roles : its roles; only the label must be known
+    pos_label : text of the class that becomes the positive one
+    y_prob : column of its score; by default the one whose name ends in the class
+
+    Returns
+    -------
+    the table with a label of two kinds, `pos_label` and "not …", and its roles.
+
+    Raises
+    ------
+    ColumnError
+        when no column is named after the class.
+    """
+    label = roles.column("y_true")
+    if label not in frame.columns:
+        raise missing_column(label, frame.columns)
+    if y_prob is None:
+        ending = "_" + _plain(pos_label)
+        named = [str(column) for column in frame.columns if _plain(column).endswith(ending)]
+        y_prob = next((column for column in named if column != label), None)
+        if y_prob is None:
+            raise ColumnError(
+                f"No score column is named after {pos_label!r} (such as 'p_{_plain(pos_label)}'). "
+                "Choose the column by hand."
+            )
+    elif y_prob not in frame.columns:
+        raise missing_column(y_prob, frame.columns)
+    texts = frame[label].map(label_text, na_action="ignore")
+    rest = f"not {pos_label}"
+    binary = texts.where(texts.isna() | (texts == pos_label), rest)
+    changed = roles.corrected(y_prob=y_prob, pos_label=pos_label)
+    return frame.assign(**{label: binary}), replace(changed, scale="probability")
+
+
 # ---------------------------------------------------------------------------------- the guess
 
 
@@ -461,7 +550,7 @@ def guess_roles(frame: pd.DataFrame) -> Roles:
     weight = _take_named(guess, "sample_weight", _WEIGHT_NAMES,
                          lambda fact: fact.numeric and fact.low >= 0)  # fmt: skip
     cluster = _take_named(guess, "cluster", _CLUSTER_NAMES, lambda fact: not fact.lists)
-    _drop_decisions(guess, label)
+    _drop_results(guess)
     environment = _take_environment(guess)
     sensitive = _take_sensitive(guess)
     pos_label = _choose_pos_label(guess, frame, label, score)
@@ -683,10 +772,16 @@ def _take_named(guess: _Guess, role: str, names: tuple[str, ...], fits: Any) -> 
     return None
 
 
-def _drop_decisions(guess: _Guess, label: _Facts | None) -> None:
-    """Set aside what is neither group nor environment: hard predictions, split, leftovers."""
-    dropped = {*_DECISION_NAMES, *_SCORE_NAMES, *_LOGIT_NAMES, *_LABEL_NAMES, *_SPLIT_NAMES}
-    guess.free = [fact for fact in guess.free if fact.plain not in dropped]
+def _drop_results(guess: _Guess) -> None:
+    """Set aside what is neither group nor environment: hard predictions, split, results."""
+    dropped = {*_DECISION_NAMES, *_SCORE_NAMES, *_LOGIT_NAMES, *_LABEL_NAMES, *_SPLIT_NAMES,
+               *_RESULT_NAMES}  # fmt: skip
+    guess.free = [
+        fact
+        for fact in guess.free
+        # mlflow.models.evaluate adds a column such as "hit/score" for each metric
+        if fact.plain not in dropped and not re.search(r"/(score|justification)$", fact.name)
+    ]
 
 
 def _take_environment(guess: _Guess) -> _Facts | None:

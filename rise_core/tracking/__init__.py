@@ -8,7 +8,7 @@ from __future__ import annotations
 from rise_core.tracking.cache import TableCache, default_cache_dir
 from rise_core.tracking.entities import Experiment, Run, RunPage, Table, TableRef
 from rise_core.tracking.formats import read_table
-from rise_core.tracking.store import Store, connect
+from rise_core.tracking.store import Store, connect, where
 from rise_core.tracking.training import log_predictions
 
 __all__ = [
@@ -23,4 +23,5 @@ __all__ = [
     "default_cache_dir",
     "log_predictions",
     "read_table",
+    "where",
 ]

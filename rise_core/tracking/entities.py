@@ -50,6 +50,7 @@ class Run:
     artifact_uri : where its files are
     parent_id : run this one is nested in, or None
     user : who started it, or ""
+    model_ids : models the run logged, whose files are not among the run's own
     deleted : True only for a run asked for by its id
     """
 
@@ -69,6 +70,7 @@ class Run:
     artifact_uri: str
     parent_id: str | None = None
     user: str = ""
+    model_ids: tuple[str, ...] = ()
     deleted: bool = False
 
     @property
@@ -101,12 +103,14 @@ class TableRef:
     size : in bytes, or None where only its name is known
     digest : of its content, where the run says it, or ""
     roles_path : file with the roles of its columns, beside it, or ""
+    root : address the path is under, for a file of a logged model; "" for the run's own
     """
 
     path: str
     size: int | None = None
     digest: str = ""
     roles_path: str = ""
+    root: str = ""
 
 
 @dataclass(frozen=True)
@@ -121,7 +125,7 @@ class Table:
     key : names the content: same key, same rows. Use it as cache key
     run_id : run it belongs to
     notes : what a reader should know of the form ("10 decimals only"), plain sentences
-    roles_from : "logged" or "guessed"
+    roles_from : "logged", "experiment" (kept by `Store.keep_roles`), "guessed" or "given"
     """
 
     frame: pd.DataFrame

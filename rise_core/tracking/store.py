@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import posixpath
 import threading
@@ -11,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -39,13 +41,16 @@ from rise_core.tracking.find import find_tables, rank, roles_beside
 from rise_core.tracking.formats import TableFile, read_table
 from rise_core.tracking.preflight import ServerFacts, check
 
-__all__ = ["DEFAULT_MAX_BYTES", "Store", "connect"]
+__all__ = ["DEFAULT_MAX_BYTES", "ROLES_TAG", "Store", "connect", "where"]
 
+ROLES_TAG = "rise.roles"
+"""Tag of an experiment that holds the column roles of its tables, as JSON."""
 DEFAULT_MAX_BYTES = 512 << 20
 """A larger table is refused unless `Store.load(max_bytes=)` allows it."""
 
 _FRESH_SECONDS = 30.0
 _MAX_TRIED = 5
+_MAX_MODELS = 3
 
 T = TypeVar("T")
 
@@ -86,6 +91,28 @@ def connect(
     return Store(address, facts, timeout=timeout, cache=TableCache(cache_dir, cache_bytes))
 
 
+def where(text: str = "", **tags: str) -> str:
+    """Filter text for `Store.runs`: tags that must be equal, and words in the run's name.
+
+    >>> where("night", dataset="adult")
+    "tags.`dataset` = 'adult' and attributes.run_name ILIKE '%night%'"
+    """
+    terms = [f"tags.`{name}` = {_quoted(value)}" for name, value in tags.items()]
+    if text:
+        terms.append(f"attributes.run_name ILIKE {_quoted(f'%{text}%')}")
+    return " and ".join(terms)
+
+
+def _quoted(value: str) -> str:
+    if "'" not in value:
+        return f"'{value}'"
+    if '"' not in value:
+        return f'"{value}"'
+    raise TrackingError(
+        f"MLflow's filters cannot hold both kinds of quotes: {clean_text(value, 60)}. Shorten it."
+    )
+
+
 class Store:
     """An open store. Made by `connect`; safe to use from several threads.
 
@@ -110,6 +137,7 @@ class Store:
         self._timeout = timeout
         self._client = mlflow_client.open_client(address.client_uri)
         self._seen_alive = time.monotonic()
+        self._experiment_tags: Mapping[str, Mapping[str, str]] = {}
         self._locks: dict[str, threading.Lock] = {}
         self._locks_lock = threading.Lock()
 
@@ -147,7 +175,9 @@ class Store:
                     break
             return found
 
-        return self._ask("Listing the experiments", ask)
+        found = self._ask("Listing the experiments", ask)
+        self._experiment_tags = {experiment.id: experiment.tags for experiment in found}
+        return found
 
     def runs(
         self,
@@ -205,16 +235,16 @@ class Store:
         if note is not None and note.get("stamp") == _stamp(run):
             with suppress(KeyError, TypeError, ValueError):
                 return [
-                    TableRef(str(path), size, roles_path=str(roles))
-                    for path, size, roles in note["tables"]
+                    TableRef(str(path), size, roles_path=str(roles), root=str(root))
+                    for path, size, roles, root in note["tables"]
                 ]
-        found = rank(self._with_files(run, find_tables))
+        found = rank(self._with_files(run, find_tables)) or self._model_tables(run)
         if not run.running:
             self.cache.write_note(
                 key,
                 {
                     "stamp": _stamp(run),
-                    "tables": [[ref.path, ref.size, ref.roles_path] for ref in found],
+                    "tables": [[ref.path, ref.size, ref.roles_path, ref.root] for ref in found],
                 },
             )
         return found
@@ -331,6 +361,28 @@ class Store:
                     on_done(run, result)
         return {run.id: results[run.id] for run in chosen if run.id in results}
 
+    # ---------------------------------------------------------------- roles of an experiment
+
+    def keep_roles(self, experiment_id: str, roles: Roles | None) -> None:
+        """Remember column roles for an experiment's tables, on this machine; None forgets them.
+
+        They are used by `load` for every table that has all their columns and says nothing itself.
+        """
+        key = TableCache.key("experiment roles", self.label, experiment_id)
+        value = None if roles is None else roles.to_dict()
+        self.cache.write_note(key, {"roles": value})
+
+    def kept_roles(self, experiment_id: str) -> Roles | None:
+        """Roles kept for an experiment: on this machine, else in its tag ``rise.roles``."""
+        key = TableCache.key("experiment roles", self.label, experiment_id)
+        value: Any = (self.cache.note(key) or {}).get("roles")
+        if value is None:
+            with suppress(ValueError):
+                value = json.loads(self._experiment_tags.get(experiment_id, {}).get(ROLES_TAG, ""))
+        with suppress(ColumnError, TypeError, ValueError):
+            return Roles.from_dict(value) if value is not None else None
+        return None
+
     # ------------------------------------------------------------------------------ private
 
     def _as_run(self, run: Run | str) -> Run:
@@ -346,6 +398,8 @@ class Store:
         path = safe_path(ref.path)
         where = f"{path} of run {clean_text(run.name, 60)!r}"
         ref = replace(ref, path=path)
+        if ref.root:
+            run = replace(run, artifact_uri=ref.root)
         entry, files = self._fetch(run, ref, max_bytes, refresh)
         found = read_table(entry.file, where)
         chosen, origin = roles, "given"
@@ -356,7 +410,7 @@ class Store:
             roles=chosen,
             path=path,
             size=entry.size,
-            key=TableCache.key(self.label, run.id, path, entry.digest),
+            key=TableCache.key(self.label, run.id, ref.root, path, entry.digest),
             run_id=run.id,
             notes=found.notes,
             roles_from=origin,
@@ -368,7 +422,7 @@ class Store:
         written: Any = found.roles
         if written is None:
             # a table from the cache must have the same roles as on the day it was fetched
-            key = TableCache.key("roles", self.label, run.id, ref.path, entry.digest)
+            key = TableCache.key("roles", self.label, run.id, ref.root, ref.path, entry.digest)
             if files is None:
                 written = (self.cache.note(key) or {}).get("roles")
             else:
@@ -380,13 +434,29 @@ class Store:
                 roles = Roles.from_dict(written)
                 if all(name in found.frame.columns for name in roles.columns()):
                     return roles, "logged"
+        kept = self.kept_roles(run.experiment_id)
+        if kept is not None and all(name in found.frame.columns for name in kept.columns()):
+            return kept, "experiment"
         return guess_roles(found.frame), "guessed"
+
+    def _model_tables(self, run: Run) -> list[TableRef]:
+        """Tables among the files of the models a run logged; those are not the run's own files."""
+        found: list[TableRef] = []
+        for model_id in run.model_ids[:_MAX_MODELS]:
+            model = self._ask(
+                f"Reading model {clean_text(model_id, 40)}",
+                partial(self._client.get_logged_model, model_id),
+            )
+            root = str(model.artifact_location)
+            at_model = replace(run, artifact_uri=root)
+            found += [replace(ref, root=root) for ref in self._with_files(at_model, find_tables)]
+        return rank(found)
 
     def _fetch(
         self, run: Run, ref: TableRef, max_bytes: int, refresh: bool
     ) -> tuple[CacheEntry, RunFiles | None]:
         """The file on this disk; and the run's files, when they had to be asked."""
-        key = TableCache.key("table", self.label, run.id, ref.path)
+        key = TableCache.key("table", self.label, run.id, ref.root, ref.path)
         with self._lock(key):
             files = self._with_files(run, lambda files: files)
             local = files.local(ref.path)
@@ -574,6 +644,7 @@ def _run(entity: Any) -> Run:
         artifact_uri=str(info.artifact_uri or ""),
         parent_id=tags.get("mlflow.parentRunId"),
         user=str(info.user_id or tags.get("mlflow.user") or ""),
+        model_ids=_model_ids(entity),
         deleted=info.lifecycle_stage == "deleted",
     )
 
@@ -589,6 +660,11 @@ def _fact(names: tuple[str, ...], tags: Mapping[str, str], params: Mapping[str, 
 def _input_name(entity: Any) -> str | None:
     inputs = getattr(getattr(entity, "inputs", None), "dataset_inputs", None) or ()
     return next((str(item.dataset.name) for item in inputs if item.dataset.name), None)
+
+
+def _model_ids(entity: Any) -> tuple[str, ...]:
+    outputs = getattr(getattr(entity, "outputs", None), "model_outputs", None) or ()
+    return tuple(dict.fromkeys(str(output.model_id) for output in outputs))
 
 
 def _metric(value: float) -> float:

@@ -117,7 +117,7 @@ from pathlib import Path
 from rise_core.tracking.cache import TableCache
 cache = TableCache(Path(sys.argv[1]), max_bytes=60_000)
 random.seed(int(sys.argv[2]))
-for step in range(150):
+for step in range(60):
     key = f"k{random.randrange(6)}"
     with cache.workplace() as folder:
         file = folder / "file"

@@ -210,6 +210,82 @@ def test_listings_are_few_and_not_deep(on_server, proxy, tmp_path) -> None:
     assert proxy.requests == []  # the run has ended: remembered
 
 
+@pytest.mark.filterwarnings("ignore")  # mlflow.models.evaluate warns of much that is its own
+def test_eval_results_table_of_mlflow_evaluate(sqlite_uri, frame, tmp_path, monkeypatch) -> None:
+    import mlflow
+    from mlflow.metrics import MetricValue
+
+    def hits(predictions, targets, metrics=None):  # type: ignore[no-untyped-def]
+        return MetricValue(scores=[float(p > 0.5) for p in predictions])
+
+    monkeypatch.chdir(tmp_path)
+    before = mlflow.get_tracking_uri()
+    mlflow.set_tracking_uri(sqlite_uri)
+    try:
+        with mlflow.start_run() as active:
+            mlflow.models.evaluate(
+                data=frame.assign(y_true=(frame["y_true"] == "yes").astype(int)),
+                predictions="y_prob",
+                targets="y_true",
+                extra_metrics=[
+                    mlflow.models.make_metric(eval_fn=hits, greater_is_better=True, name="hit")
+                ],
+                evaluator_config={"log_model_explainability": False},
+            )
+    finally:
+        mlflow.set_tracking_uri(before)
+    table = connect(sqlite_uri).load(active.info.run_id)
+    assert table.path == "eval_results_table.json"
+    assert (table.roles.y_true, table.roles.y_prob) == ("y_true", "y_prob")
+    assert table.roles.sensitive_features == ("sex", "region_code")
+    assert table.frame["y_prob"].tolist() == pytest.approx(frame["y_prob"].tolist(), abs=1e-9)
+    assert list(table.frame["region_code"]) == list(frame["region_code"])
+
+
+def test_tables_of_a_logged_model(workspace, frame, tmp_path) -> None:
+    from mlflow.entities import LoggedModelOutput
+
+    client = workspace.client
+    run_id = workspace.run(status=None)
+    model = client.create_logged_model(workspace.experiment_id, source_run_id=run_id)
+    (tmp_path / "model").mkdir()
+    frame.to_parquet(tmp_path / "model" / "test_predictions.parquet")
+    client.log_model_artifacts(model.model_id, str(tmp_path / "model"))
+    client.log_outputs(run_id, [LoggedModelOutput(model.model_id, 0)])
+    client.set_terminated(run_id)
+    store = connect(workspace.uri)
+    for _ in range(2):  # listed, then remembered
+        (ref,) = store.tables(run_id)
+        assert (ref.path, ref.root) == ("test_predictions.parquet", model.artifact_location)
+        table = store.load(run_id)
+        assert len(table.frame) == len(frame)
+
+
+def test_roles_kept_for_an_experiment(on_server, frame, tmp_path) -> None:
+    odd = frame.rename(columns={"y_true": "col_a", "y_prob": "col_b", "sex": "col_c"})
+    runs = [on_server.run(str(k)) for k in range(2)]
+    for run_id in runs:
+        log_table_file(on_server, run_id, odd, tmp_path / "out", "t.csv")
+    roles = Roles("col_a", "col_b", ("col_c",), pos_label="no")
+    store = connect(on_server.uri)
+    assert store.kept_roles(on_server.experiment_id) is None
+    store.keep_roles(on_server.experiment_id, roles)
+    again = connect(on_server.uri)
+    table = again.load(runs[1])
+    assert (table.roles, table.roles_from) == (roles, "experiment")
+    again.keep_roles(on_server.experiment_id, None)
+    assert again.load(runs[1]).roles_from == "guessed"
+    # the next person finds them in the experiment's tag
+    on_server.client.set_experiment_tag(
+        on_server.experiment_id, "rise.roles", json.dumps(roles.to_dict())
+    )
+    again.experiments()
+    assert again.load(runs[1]).roles == roles
+    on_server.client.set_experiment_tag(on_server.experiment_id, "rise.roles", "{broken")
+    again.experiments()
+    assert again.load(runs[1]).roles_from == "guessed"
+
+
 # ----------------------------------------------------------------------------------- faults
 
 

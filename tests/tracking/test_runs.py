@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from rise_core.exceptions import RiseError, ServerUnreachableError, TrackingError
-from rise_core.tracking import connect
+from rise_core.tracking import connect, where
 
 
 def test_experiments_last_changed_first_and_deleted_left_out(workspace) -> None:
@@ -101,6 +101,22 @@ def test_filter_and_order_are_done_by_the_server(workspace) -> None:
     assert [run.name for run in found.runs] == ["2"]
     best = store.runs(workspace.experiment_id, order_by=["metrics.auc DESC"])
     assert [run.name for run in best.runs] == ["2", "3", "1"]
+
+
+def test_filters_from_tags_and_words(workspace) -> None:
+    workspace.run("night shift", dataset="O'Hare", **{"odd key": "x y"})
+    workspace.run("day shift", dataset="O'Hare")
+    store = connect(workspace.uri)
+    for text, tags, names in (
+        ("", {"dataset": "O'Hare"}, ["day shift", "night shift"]),
+        ("NIGHT", {"dataset": "O'Hare"}, ["night shift"]),
+        ("", {"odd key": "x y"}, ["night shift"]),
+        ("shift", {"dataset": "other"}, []),
+    ):
+        page = store.runs(workspace.experiment_id, filter=where(text, **tags))
+        assert sorted(run.name for run in page.runs) == names
+    with pytest.raises(TrackingError, match="both kinds of quotes"):
+        where(dataset='it\'s "x"')
 
 
 def test_a_filter_that_makes_no_sense_says_how_one_looks(workspace) -> None:
