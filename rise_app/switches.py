@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import isnan
 from typing import Any, Literal
 
 import streamlit as st
@@ -12,7 +13,7 @@ from rise_app import loaders
 from rise_app.address import chosen, linked, remember
 from rise_app.loaders import ALL_ROWS, HELD_OUT
 from rise_core import Predictions, Settings
-from rise_core.exceptions import TrackingError
+from rise_core.exceptions import AuthenticationError, ServerUnreachableError, TrackingError
 from rise_core.residuals import RESIDUALS
 from rise_core.tracking import Experiment, Run, Store
 
@@ -63,15 +64,13 @@ def choose_from_store(store: Store) -> tuple[Experiment, Run]:
     Raises
     ------
     RiseError
-        the store does not answer, has no runs, or does not know the run
+        the store does not answer, or has no runs
     """
     found = loaders.experiments(store)
     before = chosen("experiment")
-    linked_run = None
-    if (run_id := chosen("run")) is not None:
-        linked_run = loaders.find_run(store, run_id)
-        if before is None:
-            remember("experiment", linked_run.experiment_id)
+    linked_run = _run_of_address(store)
+    if linked_run is not None and before is None:
+        remember("experiment", linked_run.experiment_id)
     experiment = choose_experiment(found)
     runs = loaders.runs_of(store, experiment.id)
     if linked_run is not None and linked_run.experiment_id != experiment.id:
@@ -81,6 +80,21 @@ def choose_from_store(store: Store) -> tuple[Experiment, Run]:
     if not runs and linked_run is None:
         raise TrackingError(f"Experiment {experiment.name!r} has no runs. Choose another one.")
     return experiment, choose_run(runs, linked_run)
+
+
+def _run_of_address(store: Store) -> Run | None:
+    """Return the run that the address names; one that is not there is said, and forgotten."""
+    run_id = chosen("run")
+    if run_id is None:
+        return None
+    try:
+        return loaders.find_run(store, run_id)
+    except (ServerUnreachableError, AuthenticationError):
+        raise
+    except TrackingError as error:
+        remember("run", None)
+        st.text(f"The run of the address cannot be shown. {error}")
+        return None
 
 
 def _alike(runs: Sequence[Run], like: Run) -> Run | None:
@@ -215,6 +229,7 @@ def _choose_threshold() -> float:
         on_change=take,
         help="A row is called positive when its score is at or above it.",
     )
+    remember("threshold", f"{value:g}", default=f"{_THRESHOLD:g}")
     return float(value)
 
 
@@ -223,7 +238,7 @@ def _as_share(text: str | None) -> float:
         value = float(text or _THRESHOLD)
     except ValueError:
         return _THRESHOLD
-    return min(max(value, 0.0), 1.0)
+    return _THRESHOLD if isnan(value) else min(max(value, 0.0), 1.0)
 
 
 def filter_runs(runs: Sequence[Run]) -> list[Run]:
