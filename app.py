@@ -6,7 +6,7 @@ import streamlit as st
 
 from rise_app import address, loaders, runs_table, switches
 from rise_app.bootstrap import begin
-from rise_app.cards import title_html
+from rise_app.cards import facts_html, title_html
 from rise_app.jobs import Jobs
 from rise_app.loaders import Analysis
 from rise_app.messages import show_error
@@ -31,6 +31,9 @@ except RiseError as error:
 
 with bar:
     runs = switches.filter_runs(runs)
+if note := experiment.tags.get("mlflow.note.content"):
+    with st.expander("About this experiment"):
+        st.text(note)
 if not runs:
     st.info("No run matches. Change the filter, or choose another experiment.")
     st.stop()
@@ -61,6 +64,7 @@ def table() -> None:
             done = len(lines) - len(left)
             st.progress(done / len(lines), text=f"Computing: {done} of {len(lines)} runs")
             st.button("Stop", on_click=runs_table.stop, args=(lines,))
+    st.html(facts_html(runs_table.common_facts(lines, analysis)))
     actions = st.container(horizontal=True, vertical_alignment="center")
     picked = runs_table.run_table(shown, lines, stage.theme)
     with actions:

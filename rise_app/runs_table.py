@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha1
-from math import isfinite, isnan
+from math import isfinite, isnan, nan
 from typing import Any
 
 import pandas as pd
@@ -16,11 +16,13 @@ import streamlit as st
 from rise_app.jobs import jobs
 from rise_app.loaders import ALL_ROWS, Analysis, answer, question_of, stamp
 from rise_app.mapping import mapping_stamp, roles_for
-from rise_core import Predictions
+from rise_app.switches import RATES
+from rise_core import Evaluation, Predictions
 from rise_core.charts.spark import spark_svg
 from rise_core.charts.theme import ThemeName
 from rise_core.columns import Roles
 from rise_core.exceptions import RiseError
+from rise_core.residuals import RESIDUALS
 from rise_core.tracking import Run, Store, Table
 from rise_core.wording import METRICS
 
@@ -29,6 +31,8 @@ __all__ = [
     "RunLine",
     "ask_facts",
     "ask_lines",
+    "common_facts",
+    "groups_text",
     "known_groups",
     "pending",
     "run_table",
@@ -56,7 +60,8 @@ class RunLine:
     ----------
     values : indicator name to value, nan where undefined
     rows, left_out : rows used and left out
-    environment, attribute, groups : what was evaluated
+    environment, positive, groups : what was evaluated; groups as "sensitive against reference"
+    majority : accuracy of always deciding for the more frequent label
     spark : picture of the sorted residuals by group, as a data address, by theme
     problem : why the run has no numbers, or ""
     """
@@ -65,7 +70,9 @@ class RunLine:
     rows: int = 0
     left_out: int = 0
     environment: str = ""
+    positive: str = ""
     groups: str = ""
+    majority: float = nan
     spark: Mapping[ThemeName, str] = field(default_factory=dict)
     problem: str = ""
 
@@ -101,9 +108,44 @@ def _line(store: Store, run: Run, analysis: Analysis) -> RunLine:
         rows=ev.n,
         left_out=ev.n_rows - ev.n,
         environment="" if question.environment == ALL_ROWS else question.environment,
-        groups=" / ".join(ev.groups),
+        positive=ev.predictions.pos_label,
+        groups=groups_text(ev),
+        majority=ev.majority_accuracy,
         spark={"light": spark_svg(ev, theme="light"), "dark": spark_svg(ev, theme="dark")},
     )
+
+
+def groups_text(ev: Evaluation) -> str:
+    """Return the compared groups as text, the sensitive one first."""
+    if ev.sensitive is not None and ev.reference is not None and len(ev.groups) == 2:
+        return f"{ev.sensitive} against {ev.reference}"
+    return ", ".join(ev.groups)
+
+
+def common_facts(lines: Mapping[str, Future[RunLine]], analysis: Analysis) -> dict[str, str]:
+    """Return what holds for all runs shown; what differs between them says so."""
+    done = [
+        future.result()
+        for future in lines.values()
+        if future.done() and not future.cancelled() and not future.result().problem
+    ]
+
+    def common(values: Iterable[str]) -> str:
+        found = set(values)
+        return found.pop() if len(found) == 1 else "differs by run"
+
+    if not done:
+        return {}
+    return {
+        "environment": common(line.environment or "all" for line in done),
+        "positive class": common(line.positive for line in done),
+        "groups": common(line.groups for line in done),
+        "threshold": f"{analysis.settings.threshold:g}",
+        "residual": RESIDUALS[analysis.settings.residual].symbol,
+        "base rates": RATES[analysis.settings.base_rates],
+        "rows": common(f"{line.rows:,}" for line in done),
+        "majority baseline": common(f"accuracy {line.majority:.3f}" for line in done),
+    }
 
 
 def ask_facts(store: Store, runs: Sequence[Run]) -> dict[str, Future[RunFacts]]:
@@ -180,6 +222,7 @@ def _cells(run: Run, line: RunLine | None, theme: ThemeName) -> dict[str, Any]:
         "rows": line.rows if line else None,
         "environment": line.environment if line else None,
         "groups": line.groups if line else None,
+        "positive": line.positive if line else None,
         "started": run.start_time,
         "run": run.name,
     }
@@ -191,7 +234,7 @@ def _worth_showing(frame: pd.DataFrame) -> list[str]:
 
     def worth(name: str) -> bool:
         column = frame[name]
-        if name in ("dataset", "groups", "environment"):
+        if name in ("dataset", "groups", "positive", "environment"):
             return column.nunique() > 1
         if name == "status":
             return bool((column != "finished").any())
@@ -211,7 +254,8 @@ def _column_config() -> dict[str, Any]:
         ),
         "rows": st.column_config.NumberColumn("Rows", format="localized", width=75),
         "environment": "Environment",
-        "groups": st.column_config.TextColumn("Groups"),
+        "groups": "Groups",
+        "positive": "Positive class",
         "started": st.column_config.DatetimeColumn("Started", format="distance"),
         "run": st.column_config.TextColumn("Run"),
     }

@@ -18,6 +18,7 @@ from rise_core.residuals import RESIDUALS
 from rise_core.tracking import Experiment, Run, Store
 
 __all__ = [
+    "RATES",
     "choose_attribute",
     "choose_environment",
     "choose_environment_of_many",
@@ -30,7 +31,8 @@ __all__ = [
 ]
 
 _THRESHOLD = 0.5
-_RATES = {"observed": "as observed", "equal": "equal"}
+RATES = {"observed": "as observed", "equal": "equal"}
+"""What the two kinds of base rates are called."""
 
 
 def choose_experiment(
@@ -202,10 +204,10 @@ def choose_settings() -> Settings:
     rates = linked(
         st.segmented_control,
         "Base rates",
-        list(_RATES),
+        list(RATES),
         "rates",
         default="observed",
-        format_func=_RATES.__getitem__,
+        format_func=RATES.__getitem__,
         help="Equal: every group is weighted to the same share of positive labels. What remains "
         "is error given the label.",
     )
