@@ -20,10 +20,10 @@ FINDINGS: Mapping[str, str] = {
     "fashionweather": "",
     "adult": """\
 All eight are the same model for practical purposes. Women get a positive decision about a third as
-often as men; most of that follows the base rates, and what is left at equal base rates is still
-more than half of W1. Every environment counts the same, so the two small ones (552 and 912 training
-rows) are learned by heart: that is why accuracy in training is well above validation, and why
-penalties help a little. F_acc divides by knees at tiny residuals and swings by the factor of ten
+often as men. Base rates explain a part of it only: two thirds of W1 are left when they are made
+equal. Every environment counts the same, so the two small ones (552 and 912 training rows) are
+learned by heart: that is why accuracy in training is well above validation, and why penalties help
+a little. F_acc divides by knees at tiny residuals and swings by the factor of ten
 between seeds; it ranks nothing here.
 
 ExponentiatedGradient was asked for parity on the training environments. In this one it overshoots:
@@ -33,8 +33,8 @@ the baseline. Its F_mean and F_shift look perfect, because most residuals of bot
     "crash": """\
 The quiet case: base rates are alike, so both W1 columns say the same. DP near .7 therefore is not
 a matter of base rates: men and women were injured equally often, and the models call women
-seriously injured less often, without knowing the sex. Age, seat and belt stand in for it. No
-algorithm changes that.""",
+seriously injured less often, although they are not told the sex: what they are told (speed, seat,
+belt, age) tells less about women's injuries. No algorithm changes that.""",
     "nysf": """\
 Nothing was learned that carries over. IGA alone reaches the baseline, by calling almost everybody
 frisked (so its DP near 1 is no virtue), and by less than one standard error of an accuracy on that

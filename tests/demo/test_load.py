@@ -120,6 +120,25 @@ def test_a_run_looks_like_one_that_log_predictions_wrote(tmp_path: Path) -> None
     assert len(loaded[0].frame) == len(loaded[1].frame) == card.evaluated_rows
 
 
+def test_every_run_is_read_and_evaluated_without_a_guess(store: Path) -> None:
+    from rise_core import evaluate_predictions
+    from rise_core.predictions import Predictions
+    from rise_core.tracking import connect
+
+    reader = connect(load_demo(store))
+    ids = [one.id for one in reader.experiments()]
+    page = reader.runs(ids, max_results=200)
+    assert len(page.runs) == COUNT
+    for run in page.runs:
+        card = DATASETS[run.tags["rise.dataset_id"]]
+        table = reader.load(run)
+        assert table.roles_from == "logged"
+        predictions = Predictions.from_frame(table.frame, table.roles)
+        assert predictions.n == card.evaluated_rows
+        assert predictions.pos_label == card.positive
+        assert evaluate_predictions(predictions).by_environment[card.held_out].n > 0
+
+
 def test_a_second_load_changes_nothing_and_is_quick(store: Path) -> None:
     before = (store / "mlflow.db").stat().st_mtime_ns
     calls: list[int] = []
