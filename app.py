@@ -31,9 +31,9 @@ except RiseError as error:
 
 with bar:
     runs = switches.filter_runs(runs)
-if note := experiment.tags.get("mlflow.note.content"):
-    with st.expander("About this experiment"):
-        st.text(note)
+    if note := experiment.tags.get("mlflow.note.content"):
+        with st.popover("About", icon=":material/info:"):
+            st.text(note)
 if not runs:
     st.info("No run matches. Change the filter, or choose another experiment.")
     st.stop()
@@ -50,24 +50,33 @@ with stage.switches:
     )
 lines = runs_table.ask_lines(stage.store, shown, analysis)
 Jobs.settle(list(lines.values()), PATIENCE_SECONDS)
-waiting = bool(runs_table.pending(lines))
+noise = runs_table.ask_noise(stage.store, shown, analysis)
+waiting = bool(runs_table.pending(lines) or runs_table.pending(noise))
 
 
 @st.fragment(run_every=1.0 if waiting else None)
 def table() -> None:
     """Draw the runs, again every second while numbers are computed."""
-    left = runs_table.pending(lines)
+    left = runs_table.pending({**lines, **noise})
     if waiting and not left:
         st.rerun()  # the switches learn what the last tables hold
     if left:
         with st.container(horizontal=True, vertical_alignment="center"):
-            done = len(lines) - len(left)
-            st.progress(done / len(lines), text=f"Computing: {done} of {len(lines)} runs")
-            st.button("Stop", on_click=runs_table.stop, args=(lines,))
+            done = len(shown) - len(left)
+            st.progress(done / len(shown), text=f"Computing: {done} of {len(shown)} runs")
+            st.button("Stop", on_click=runs_table.stop, args=({**lines, **noise},))
     st.html(facts_html(runs_table.common_facts(lines, analysis)))
     actions = st.container(horizontal=True, vertical_alignment="center")
-    picked = runs_table.run_table(shown, lines, stage.theme)
     with actions:
+        buttons = st.container(horizontal=True, vertical_alignment="center", width="stretch")
+        bare = st.toggle(
+            "Bare numbers",
+            key="bare numbers",
+            persist_state="session",
+            help="Plain numbers to copy, without their intervals and nulls.",
+        )
+    picked = runs_table.run_table(shown, lines, None if bare else noise, stage.theme)
+    with buttons:
         diagnose = st.button("Diagnose", type="primary", disabled=len(picked) != 1)
         if len(picked) == 1:
             st.text(f"{picked[0].name}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha1
 from math import isfinite, isnan, nan
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 import streamlit as st
@@ -18,19 +18,21 @@ from rise_app.loaders import ALL_ROWS, Analysis, answer, question_of, stamp
 from rise_app.mapping import mapping_stamp, roles_for
 from rise_app.switches import RATES
 from rise_core import Evaluation, Predictions
-from rise_core.charts.spark import spark_svg
+from rise_core.charts import spark_svg, strip_domain, strip_svg
 from rise_core.charts.theme import ThemeName
 from rise_core.columns import Roles
+from rise_core.estimates import Estimate
 from rise_core.exceptions import RiseError
 from rise_core.residuals import RESIDUALS
 from rise_core.tracking import Run, Store, Table
-from rise_core.wording import METRICS
+from rise_core.wording import METRICS, format_short
 
 __all__ = [
     "RunFacts",
     "RunLine",
     "ask_facts",
     "ask_lines",
+    "ask_noise",
     "common_facts",
     "groups_text",
     "known_groups",
@@ -39,6 +41,8 @@ __all__ = [
     "stop",
     "unreadable",
 ]
+
+T = TypeVar("T")
 
 _COLUMNS = ("accuracy", "dp", "md", "f_mean", "f_shift", "f_acc", "w1")
 
@@ -166,6 +170,27 @@ def ask_lines(store: Store, runs: Sequence[Run], analysis: Analysis) -> dict[str
     }
 
 
+def _noise(store: Store, run: Run, analysis: Analysis) -> Mapping[str, Estimate]:
+    try:
+        table, roles, predictions = _read(store, run)
+        ev = answer(question_of(run, table, roles, predictions, analysis), predictions)
+        return ev.uncertainty().indicators
+    except RiseError:
+        return {}  # the run's line says why
+
+
+def ask_noise(
+    store: Store, runs: Sequence[Run], analysis: Analysis
+) -> dict[str, Future[Mapping[str, Estimate]]]:
+    """Begin to compute interval and null of every indicator of runs; by run id."""
+    return {
+        run.id: jobs().ask(
+            ("noise", *_key(store, run), analysis), partial(_noise, store, run, analysis)
+        )
+        for run in runs
+    }
+
+
 def known_groups(facts: Mapping[str, Future[RunFacts]]) -> tuple[list[str], list[str]]:
     """Return the sensitive columns and the environments of the runs looked into so far."""
     attributes: dict[str, None] = {}
@@ -178,18 +203,23 @@ def known_groups(facts: Mapping[str, Future[RunFacts]]) -> tuple[list[str], list
 
 
 def run_table(
-    runs: Sequence[Run], lines: Mapping[str, Future[RunLine]], theme: ThemeName
+    runs: Sequence[Run],
+    lines: Mapping[str, Future[RunLine]],
+    noise: Mapping[str, Future[Mapping[str, Estimate]]] | None,
+    theme: ThemeName,
 ) -> list[Run]:
-    """Draw the table and return the selected runs."""
-    done = {
-        run_id: future.result()
-        for run_id, future in lines.items()
-        if future.done() and not future.cancelled()
-    }
+    """Draw the table and return the selected runs.
+
+    ``noise`` draws every indicator with its interval and null; None writes bare numbers, to be
+    copied and calculated with.
+    """
+    done = _finished(lines)
     readable = [run for run in runs if not (run.id in done and done[run.id].problem)]
-    frame = pd.DataFrame([_cells(run, done.get(run.id), theme) for run in readable])
-    if frame.empty:
+    if not readable:
         return []
+    frame = pd.DataFrame([_cells(run, done.get(run.id), theme) for run in readable])
+    if noise is not None:
+        _draw_noise(frame, [run.id for run in readable], done, _finished(noise), theme)
     # Row positions are all that a selection remembers, so the key names the rows.
     names = sha1(" ".join(run.id for run in readable).encode()).hexdigest()[:12]
     event = st.dataframe(
@@ -197,7 +227,7 @@ def run_table(
         hide_index=True,
         row_height=44,
         height="content",
-        column_config=_column_config(),
+        column_config=_column_config(pictures=noise is not None),
         on_select="rerun",
         selection_mode="multi-row",
         key=f"runs {names}",
@@ -205,6 +235,58 @@ def run_table(
         alt="Runs and their indicators",
     )
     return [readable[i] for i in event.selection.rows if i < len(readable)]
+
+
+def _finished(futures: Mapping[str, Future[T]]) -> dict[str, T]:
+    return {
+        run_id: future.result()
+        for run_id, future in futures.items()
+        if future.done() and not future.cancelled()
+    }
+
+
+def _draw_noise(
+    frame: pd.DataFrame,
+    ids: Sequence[str],
+    lines: Mapping[str, RunLine],
+    noise: Mapping[str, Mapping[str, Estimate]],
+    theme: ThemeName,
+) -> None:
+    """Replace the indicators' numbers by pictures on one axis a column."""
+    for key in _COLUMNS:
+        found = [
+            {"name": run_id, "value": lines[run_id].values.get(key, nan)}
+            | _ends(noise.get(run_id, {}).get(key))
+            for run_id in ids
+            if run_id in lines
+        ]
+        if not found:
+            continue
+        domain = strip_domain(pd.DataFrame(found))
+        pictures = {
+            row.pop("name"): strip_svg(
+                **row,
+                domain=domain,
+                label=format_short(row["value"]),
+                theme=theme,
+                width=92,
+                height=18,
+            )
+            for row in found
+        }
+        frame[key] = [pictures.get(run_id) for run_id in ids]
+
+
+def _ends(estimate: Estimate | None) -> dict[str, Any]:
+    if estimate is None:
+        return dict.fromkeys(("low", "high", "null_low", "null_high"), nan) | {"unstable": False}
+    return {
+        "low": estimate.low,
+        "high": estimate.high,
+        "null_low": estimate.null_low,
+        "null_high": estimate.null_high,
+        "unstable": estimate.unstable,
+    }
 
 
 def _cells(run: Run, line: RunLine | None, theme: ThemeName) -> dict[str, Any]:
@@ -243,7 +325,7 @@ def _worth_showing(frame: pd.DataFrame) -> list[str]:
     return [str(name) for name in frame.columns if worth(str(name))]
 
 
-def _column_config() -> dict[str, Any]:
+def _column_config(*, pictures: bool) -> dict[str, Any]:
     config: dict[str, Any] = {
         "algorithm": st.column_config.TextColumn("Algorithm", pinned=True),
         "dataset": "Data set",
@@ -261,12 +343,17 @@ def _column_config() -> dict[str, Any]:
     }
     for key in _COLUMNS:
         metric = METRICS[key]
+        title = f"{metric.name} {metric.arrow}"
+        help_text = f"{metric.meaning}. {metric.direction} {metric.explains}"
+        if pictures:
+            config[key] = st.column_config.ImageColumn(title, width=108, help=help_text)
+            continue
         config[key] = st.column_config.NumberColumn(
-            f"{metric.name} {metric.arrow}",
+            title,
             # A knee over a knee near 0 runs to thousands: four digits say all there is to say.
             format="%.4g" if key in ("f_shift", "f_acc") else "%.3f",
             width=82,
-            help=f"{metric.meaning}. {metric.direction} {metric.explains}",
+            help=help_text,
         )
     return config
 

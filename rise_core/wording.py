@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import isinf, isnan
 from typing import Literal
 
-__all__ = ["METRICS", "UNDEFINED", "Metric", "format_number"]
+__all__ = ["METRICS", "UNDEFINED", "Metric", "format_number", "format_short"]
 
 Better = Literal["higher", "lower", "one"]
 
@@ -145,3 +145,13 @@ def format_number(value: float, digits: int = 3) -> str:
     if isinf(value):
         return "∞" if value > 0 else "−∞"
     return f"{value:,.{digits}f}".replace("-", "−")
+
+
+def format_short(value: float) -> str:
+    """Write an indicator where there is little room: three digits that say something."""
+    size = abs(value)
+    if isnan(value) or isinf(value):
+        return format_number(value)
+    if size >= 1e4:
+        return f"{value:.0e}".replace("e+0", "e")
+    return format_number(value, 3 if size < 10 else 1 if size < 100 else 0)

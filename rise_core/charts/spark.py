@@ -88,8 +88,8 @@ def spark_svg(
     return svg_uri("".join(parts), width, height)
 
 
-def svg_uri(body: str, width: int, height: int) -> str:
-    """Wrap SVG elements as a ``data:`` URI."""
+def svg_uri(body: str, width: int, height: int, *, order: str = "") -> str:
+    """Wrap SVG elements as a ``data:`` URI; a table of images sorts by ``order``."""
     text = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}">{body}</svg>'

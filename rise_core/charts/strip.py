@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from html import escape
 from typing import Any, Literal
 
 import altair as alt
@@ -20,6 +21,7 @@ STRIP_COLUMNS = (
     *("name", "value", "low", "high", "null_low", "null_high"),
     *("domain", "unstable"),
 )
+_LABEL_HEIGHT = 14
 _ENDS = ("value", "low", "high", "null_low", "null_high")
 # What lies farther from the median than so many median deviations is drawn as an arrow instead of
 # flattening the others. The deviation is taken as at least a tenth of the median.
@@ -145,18 +147,22 @@ def strip_svg(
     null_low: float = math.nan,
     null_high: float = math.nan,
     unstable: bool = False,
+    label: str = "",
     theme: ThemeName | None = None,
     width: int = 110,
     height: int = 22,
 ) -> str:
     """Draw one row of a strip chart as an image for a table cell.
 
+    Images of one column sort by their values.
+
     Parameters
     ----------
     value, low, high, null_low, null_high, unstable : as in ``strip_chart``
     domain : ends of the axis, which all rows of a table should share
+    label : written above the strip
     theme : "light" or "dark"; None draws colours that can be read on both
-    width, height : pixels
+    width, height : pixels; a label adds to the height
 
     Returns
     -------
@@ -197,7 +203,21 @@ def strip_svg(
             f'<circle cx="{at(value):.1f}" cy="{middle}" r="3.6" fill="{fill}" '
             f'stroke="{accent}" stroke-width="1.4"/>'
         )
-    return svg_uri("".join(parts), width, height)
+    body = "".join(parts)
+    if label:
+        ink = look.text if theme else "#8a929a"
+        body = (
+            f'<text x="{width / 2}" y="12" text-anchor="middle" fill="{ink}" '
+            f'font-family="system-ui, sans-serif" font-size="12.5">{escape(label)}</text>'
+            f'<g transform="translate(0 {_LABEL_HEIGHT})">{body}</g>'
+        )
+        height += _LABEL_HEIGHT
+    return svg_uri(body, width, height, order=_sortable(value))
+
+
+def _sortable(value: float) -> str:
+    """Text that sorts as the number does; undefined last. Indicators are not negative."""
+    return "~" if math.isnan(value) else f"{min(max(value, 0.0), 1e11):018.6f}"
 
 
 def _reach(ends: Any) -> float:
@@ -255,6 +275,7 @@ def _placed(
     reach_high = rows[["value", "high"]].max(axis=1)
     table["beyond_low"] = reach_low < ends["lo"]
     table["beyond_high"] = reach_high > ends["hi"]
+    table["shown"] = rows["value"].between(ends["lo"], ends["hi"])
     table["edge_low"] = 0.0 if own else ends["lo"]
     table["edge_high"] = 1.0 if own else ends["hi"]
     table["text"] = [_number(value, number_format) for value in rows["value"]]
@@ -311,7 +332,7 @@ def _strip_layers(table: pd.DataFrame, look: Theme, values: bool) -> list[alt.Ch
                 .encode(x=alt.X(f"edge_{side}:Q"), y=y, color=alt.value(look.accent))
             )
     parts.append(
-        base.transform_filter("isValid(datum.x_value)")
+        base.transform_filter("datum.shown")
         .mark_point(size=75, stroke=look.accent, strokeWidth=1.6, opacity=1)
         .encode(
             x=alt.X("x_value:Q"),
