@@ -254,7 +254,7 @@ def _draw_noise(
 ) -> None:
     """Replace the indicators' numbers by pictures on one axis a column."""
     for key in _COLUMNS:
-        found = [
+        found: list[dict[str, Any]] = [
             {"name": run_id, "value": lines[run_id].values.get(key, nan)}
             | _ends(noise.get(run_id, {}).get(key))
             for run_id in ids
