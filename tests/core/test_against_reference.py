@@ -17,9 +17,9 @@ ROUNDING = 1e-9
 
 
 def random_rows(seed: int, weighted: str) -> list[by_definition.Row]:
-    """Few to some forty rows; a coarse grid of scores makes many ties, a fine one hardly any."""
+    """Some ten to forty rows; a coarse grid of scores makes many ties, a fine one hardly any."""
     rng = np.random.default_rng(seed)
-    n = int(rng.integers(8, 45))
+    n = int(rng.integers(8, 36))
     grid = int(rng.choice([8, 64, 1024]))
     groups = rng.choice(list("abcd")[: int(rng.choice([2, 2, 3, 4]))], size=n)
     weights = {
@@ -88,7 +88,7 @@ def assert_same_curve(ours: Curve, theirs: by_definition.ReferenceCurve) -> None
 @pytest.mark.parametrize("residual", ["signed_error", "decision_gap"])
 @pytest.mark.parametrize("base_rates", ["observed", "equal"])
 @pytest.mark.parametrize("weighted", ["none", "integer", "uneven"])
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", range(2))
 def test_every_number_is_the_one_of_the_definition(
     residual: str, base_rates: str, weighted: str, block: int
 ) -> None:
