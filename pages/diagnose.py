@@ -48,8 +48,11 @@ show_notes((*table.notes, *predictions.notes))
 picture, numbers = st.columns([2.3, 1], gap="large")
 with picture:
     views.show_curve(ev, stage.theme)
+verdict = views.ask_verdict(ev, question)
 with numbers:
-    views.show_indicators(ev, question, stage.theme)
+    views.show_indicators(ev, verdict, stage.theme)
+with picture:
+    views.show_reading(verdict)
 groups, segments, knees, columns, about = st.tabs(
     ["Groups", "Segments of the gap", "Knees", "Columns", "About"]
 )

@@ -83,13 +83,17 @@ def linked(
     def take() -> None:
         picked = st.session_state[key]
         if picked is not None:  # a second click on a button takes the choice back: it stays
-            remember(name, picked, default=default)
+            keep(picked)
+
+    def keep(value: str) -> None:
+        # A default is no choice: another page, data set or attribute has its own.
+        remember(name, None if value == default else value)
 
     # Set before every drawing: on another page the same key is another widget, which would begin
     # at its first option while the session still answers with the old page's value.
     st.session_state[key] = wanted
     widget(label, options, key=key, on_change=take, **arguments)
-    remember(name, wanted, default=default)
+    keep(wanted)
     return wanted
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from math import isfinite, isnan, nan
 
 from rise_core import Evaluation
 from rise_core.estimates import Estimate
+from rise_core.reading import Sentence
 from rise_core.uncertainty import Uncertainty
 from rise_core.wording import METRICS, Metric, format_number
 
@@ -18,6 +19,7 @@ __all__ = [
     "cards_html",
     "facts_html",
     "legend_html",
+    "reading_html",
     "section_html",
     "title_html",
 ]
@@ -185,6 +187,12 @@ def legend_html(ev: Evaluation, known: Uncertainty) -> str:
         f"Seed {known.random_state}. {notes} "
         f"Always deciding for the more frequent label: accuracy {ev.majority_accuracy:.3f}."
     )
+
+
+def reading_html(sentences: Sequence[Sentence]) -> str:
+    """Return the reading as a list of sentences."""
+    items = "".join(f"<li>{escape(sentence.text)}</li>" for sentence in sentences)
+    return f'{section_html("Reading")}<ul class="rise-reading">{items}</ul>'
 
 
 def section_html(text: str) -> str:

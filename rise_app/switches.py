@@ -57,6 +57,8 @@ def choose_experiment(
         format_func=names.__getitem__,
         width=width,
     )
+    # Kept although it is the default: the list's order changes when somebody logs a run.
+    remember("experiment", picked, default=found[0].id)
     return next(e for e in found if e.id == picked)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -12,6 +14,7 @@ from rise_app.cards import (
     cards_html,
     facts_html,
     legend_html,
+    reading_html,
     section_html,
     title_html,
 )
@@ -21,25 +24,32 @@ from rise_core import Evaluation
 from rise_core.charts import rise_chart
 from rise_core.charts.tables import View
 from rise_core.charts.theme import ThemeName
+from rise_core.exceptions import RiseError
 from rise_core.predictions import CORRECTNESS, ENVIRONMENT
+from rise_core.reading import Sentence, read
 from rise_core.residuals import RESIDUALS
 from rise_core.tracking import Experiment, Run
 from rise_core.uncertainty import Uncertainty
 
 __all__ = [
+    "ask_verdict",
     "show_about",
     "show_curve",
     "show_evaluation",
     "show_groups",
     "show_indicators",
     "show_knees",
+    "show_reading",
     "show_run",
     "show_segments",
 ]
 
+Verdict = tuple[Uncertainty, tuple[Sentence, ...]]
+
 _VIEWS = {"groups": "Group curves", "global": "Global curve"}
 # Most intervals are there by then, and the list is drawn once.
 _PATIENCE_SECONDS = 0.4
+_POLL_SECONDS = 0.5
 _PIECES, _MOST_PIECES = 40, 200
 _LAYERS = {
     "knees": "◆ ★ knees",
@@ -172,14 +182,19 @@ def _colourings(ev: Evaluation) -> list[str]:
     return [*names, CORRECTNESS]
 
 
-def show_indicators(ev: Evaluation, question: Question, theme: ThemeName) -> None:
-    """Show the indicators as a list; their noise follows as soon as it is computed."""
-    future = jobs().ask(("uncertainty", question), ev.uncertainty)
+def ask_verdict(ev: Evaluation, question: Question) -> Future[Verdict]:
+    """Begin to compute what the numbers' noise is and what they say; wait a moment for it."""
+    future = jobs().ask(("verdict", question), partial(_verdict, ev))
     Jobs.settle([future], _PATIENCE_SECONDS)
+    return future
 
-    @st.fragment(run_every=None if future.done() else 0.5)
+
+def show_indicators(ev: Evaluation, verdict: Future[Verdict], theme: ThemeName) -> None:
+    """Show the indicators as a list; their noise follows when it is computed."""
+
+    @st.fragment(run_every=None if verdict.done() else _POLL_SECONDS)
     def indicators() -> None:
-        known: Uncertainty | None = future.result() if future.done() else None
+        known = verdict.result()[0] if verdict.done() else None
         st.html(cards_html(card_rows(ev, known), theme))
         if known is None:
             st.caption("Computing intervals …")
@@ -187,6 +202,29 @@ def show_indicators(ev: Evaluation, question: Question, theme: ThemeName) -> Non
             st.html(f'<p class="rise-note">{legend_html(ev, known)}</p>')
 
     indicators()
+
+
+def show_reading(verdict: Future[Verdict]) -> None:
+    """Show the reading, as soon as it is there."""
+
+    @st.fragment(run_every=None if verdict.done() else _POLL_SECONDS)
+    def reading() -> None:
+        if verdict.done():
+            st.html(reading_html(verdict.result()[1]))
+
+    reading()
+
+
+def _verdict(ev: Evaluation) -> Verdict:
+    """Return what is known of the numbers' noise, and what they say in words."""
+    known = ev.uncertainty()
+    if ev.base_rates == "equal":
+        return known, read(ev, known)
+    try:
+        equal = ev.with_settings(base_rates="equal")
+    except RiseError:  # a group with one label only: there are no equal base rates
+        return known, read(ev, known)
+    return known, read(ev, known, equal, equal.uncertainty())
 
 
 def show_groups(ev: Evaluation) -> None:

@@ -1,0 +1,196 @@
+"""An evaluation in plain words: a few sentences, each with the number that supports it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isnan
+from typing import TYPE_CHECKING
+
+from rise_core.wording import format_number
+
+if TYPE_CHECKING:
+    from rise_core.evaluation import Evaluation
+    from rise_core.uncertainty import Uncertainty
+
+__all__ = ["Sentence", "read"]
+
+# A segment is said to carry "most" of a gap only where even the low end of its share does.
+_MOST = 0.5
+# Base rates nearer than this explain no gap worth a sentence.
+_SAME_RATE = 0.02
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One statement and what it rests on.
+
+    Attributes
+    ----------
+    topic : "accuracy", "gap", "where", "base rates", "decisions", "knees"
+    text : the sentence, its numbers in it
+    rests_on : names of the indicators behind it
+    """
+
+    topic: str
+    text: str
+    rests_on: tuple[str, ...]
+
+
+def read(
+    ev: Evaluation,
+    known: Uncertainty,
+    equal: Evaluation | None = None,
+    known_equal: Uncertainty | None = None,
+) -> tuple[Sentence, ...]:
+    """Say in a few sentences what the numbers support.
+
+    Parameters
+    ----------
+    ev, known : an evaluation and its uncertainty
+    equal, known_equal : the same rows at equal base rates, where that is defined
+
+    Returns
+    -------
+    Sentences in reading order. A difference is claimed only where its interval leaves out "no
+    difference" and random groupings do not reach it; otherwise the sentence says that.
+
+    Notes
+    -----
+    What is undefined is left out here; the indicators' list has the reasons.
+    """
+    sentences = [_accuracy(ev, known)]
+    if len(ev.groups) < 2:
+        only = next(iter(ev.groups))
+        text = f"All rows belong to one group ({only}), so there is nothing to compare."
+        return (*sentences, Sentence("gap", text, ()))
+    gap = known["w1"]
+    sentences.append(_gap(ev, known))
+    if gap.distinguishable:
+        sentences += _where(known)
+    sentences += _base_rates(ev, equal, known_equal)
+    sentences += _decisions(known)
+    sentences += _knees(ev, known)
+    return tuple(sentences)
+
+
+def _n(value: float) -> str:
+    return format_number(value, 2 if abs(value) >= 0.1 else 3)
+
+
+def _range(low: float, high: float) -> str:
+    return f"{_n(low)} to {_n(high)}"
+
+
+def _accuracy(ev: Evaluation, known: Uncertainty) -> Sentence:
+    estimate = known["accuracy"]
+    baseline = ev.majority_accuracy
+    if isnan(estimate.low):
+        verdict = "beside"
+    elif estimate.low > baseline:
+        verdict = "better than"
+    elif estimate.high < baseline:
+        verdict = "worse than"
+    else:
+        verdict = "not told apart from"
+    interval = "" if isnan(estimate.low) else f" ({_range(estimate.low, estimate.high)})"
+    text = (
+        f"Accuracy is {_n(estimate.value)}{interval}, {verdict} always deciding for the more "
+        f"frequent label ({_n(baseline)})."
+    )
+    return Sentence("accuracy", text, ("accuracy",))
+
+
+def _gap(ev: Evaluation, known: Uncertainty) -> Sentence:
+    gap = known["w1"]
+    null = f"95 % of random groupings give {_range(gap.null_low, gap.null_high)}"
+    if not gap.distinguishable:
+        text = (
+            f"The groups' error curves lie {_n(gap.value)} apart (W1); {null}, so this is not "
+            "told from no group effect."
+        )
+        return Sentence("gap", text, ("w1",))
+    group, reference = ev.widest_pair or ("", "")
+    a, b = ev.groups[group].median_residual, ev.groups[reference].median_residual
+    higher, lower = (group, reference) if a >= b else (reference, group)
+    medians = f"median error {_signed(max(a, b))} for {higher} and {_signed(min(a, b))} for {lower}"
+    text = (
+        f"The error curves of {group} and {reference} lie {_n(gap.value)} apart "
+        f"(W1, {_range(gap.low, gap.high)}; {null}): {medians}."
+    )
+    return Sentence("gap", text, ("w1",))
+
+
+def _signed(value: float) -> str:
+    if abs(value) < 5e-4:
+        return "0"
+    return ("+" if value > 0 else "−") + _n(abs(value))
+
+
+def _where(known: Uncertainty) -> list[Sentence]:
+    shares = [e for e in known.segments if e.name == "share" and e.low > _MOST]
+    return [
+        Sentence(
+            "where",
+            f"Most of this gap lies in the {e.segment}: {e.value:.0%} of it "
+            f"({e.low:.0%} to {e.high:.0%}).",
+            ("w1",),
+        )
+        for e in shares
+    ]
+
+
+def _base_rates(
+    ev: Evaluation, equal: Evaluation | None, known_equal: Uncertainty | None
+) -> list[Sentence]:
+    if ev.base_rates == "equal":
+        text = (
+            "Every group is weighted to the same base rate: what is left is error given the label."
+        )
+        return [Sentence("base rates", text, ())]
+    rates = {label: curve.base_rate for label, curve in ev.groups.items()}
+    if max(rates.values()) - min(rates.values()) < _SAME_RATE:
+        return []
+    told = ", ".join(f"{rate:.2f} for {label}" for label, rate in rates.items())
+    text = f"Positive labels are not equally frequent ({told}), which alone parts the curves"
+    if equal is not None and known_equal is not None and not isnan(equal.indicators.w1):
+        before, after = ev.indicators.w1, known_equal["w1"]
+        text += f"; at equal base rates W1 is {_n(after.value)} instead of {_n(before)}"
+        if after.distinguishable is False:
+            text += ", not told from no group effect"
+    return [Sentence("base rates", text + ".", ("w1",))]
+
+
+def _decisions(known: Uncertainty) -> list[Sentence]:
+    dp, md = known["dp"], known["md"]
+    if isnan(dp.value):
+        return []
+    within = [e.distinguishable is False for e in (dp, md)]
+    verdict = {
+        (True, True): "neither is told from a random grouping",
+        (False, False): "both lie outside what random groupings give",
+        (True, False): "only MD lies outside what random groupings give",
+        (False, True): "only DP lies outside what random groupings give",
+    }[(within[0], within[1])]
+    text = (
+        f"The ratio of positive rates (DP) is {_n(dp.value)} ({_range(dp.low, dp.high)}), the gap "
+        f"of mean scores (MD) {_n(md.value)} ({_range(md.low, md.high)}); {verdict}."
+    )
+    return [Sentence("decisions", text, ("dp", "md"))]
+
+
+def _knees(ev: Evaluation, known: Uncertainty) -> list[Sentence]:
+    names = {"f_shift": "F_shift", "f_acc": "F_acc"}
+    shaky = [name for key, name in names.items() if known[key].unstable]
+    absent = [name for key, name in names.items() if isnan(known[key].value)]
+    if absent:
+        reason = ev.undefined.get("f_acc" if "F_acc" in absent else "f_shift", "")
+        text = f"{' and '.join(absent)} cannot be computed: {reason}."
+        return [Sentence("knees", text, ("f_shift", "f_acc"))]
+    if shaky:
+        verb = "divides" if len(shaky) == 1 else "divide"
+        text = (
+            f"{' and '.join(shaky)} {verb} by a number that may be 0: read the displacements, "
+            "not the ratio."
+        )
+        return [Sentence("knees", text, ("f_shift", "f_acc"))]
+    return []
