@@ -67,7 +67,7 @@ LAYERS = (
     ),
     Layer(
         "training",
-        ("demo/train/",),
+        ("demo/train/", "demo/check.py"),
         frozenset({"numerics", "tracking", "demo", "training"}),
         frozenset({"torch", "sklearn", "fairlearn", "scipy", "pyarrow"}),
     ),

@@ -104,6 +104,15 @@ def test_pins_lie_inside_the_published_ranges(
     assert named_by_the_app <= set(pinned), f"not pinned: {named_by_the_app - set(pinned)}"
 
 
+def test_training_uses_the_versions_of_the_tests(root: Path) -> None:
+    tests = pins(root / "requirements.txt") | pins(root / "requirements-dev.txt")
+    training = pins(root / "requirements-train.txt")
+    shared = set(tests) & set(training)
+    assert {name: str(training[name]) for name in shared} == {
+        name: str(tests[name]) for name in shared
+    }
+
+
 def test_core_needs_numpy_and_pandas_alone(root: Path) -> None:
     assert set(ranges(root)) == {"numpy", "pandas"}
 
