@@ -180,14 +180,18 @@ def residual_ruler_layers(medians: pd.DataFrame, panel: Panel, style: Style) -> 
     """Horizontal rulers at the groups' median residuals (group view)."""
     if medians.empty:
         return []
-    medians = style.painted(medians)
+    medians, muted = style.painted(medians), style.theme.muted
     if len(medians) > LABELLED_GROUPS:
         # Many rulers are ticks on the edge: lines from side to side would be a fence.
         ticks = medians.assign(x0=0.0, x1=0.022)
+        top = ticks.nlargest(1, "residual").assign(label="medians")
         return [
             alt.Chart(ticks)
             .mark_rule(strokeWidth=2.5)
-            .encode(x=alt.X("x0:Q"), x2=alt.X2("x1"), y=alt.Y("residual:Q"), stroke=_stroke())
+            .encode(x=alt.X("x0:Q"), x2=alt.X2("x1"), y=alt.Y("residual:Q"), stroke=_stroke()),
+            alt.Chart(top)
+            .mark_text(align="left", baseline="bottom", dy=-4, fontSize=11, color=muted)
+            .encode(x=alt.X("x0:Q"), y=alt.Y("residual:Q"), text=alt.Text("label:N")),
         ]
     rules = (
         alt.Chart(medians)
@@ -226,14 +230,19 @@ def position_ruler_layers(medians: pd.DataFrame, panel: Panel, style: Style) -> 
     """Vertical rulers at the groups' median positions (global view)."""
     if medians.empty:
         return []
+    muted = style.theme.muted
     ordered = style.painted(medians).sort_values("position", ignore_index=True)
     ordered = ordered.assign(low=panel.low)
     if len(ordered) > LABELLED_GROUPS:
         ticks = ordered.assign(upper=panel.low + 16 * panel.unit)
+        last = ticks.iloc[[-1]].assign(label="medians")
         return [
             alt.Chart(ticks)
             .mark_rule(strokeWidth=2.5)
-            .encode(x=alt.X("position:Q"), y=alt.Y("low:Q"), y2=alt.Y2("upper"), stroke=_stroke())
+            .encode(x=alt.X("position:Q"), y=alt.Y("low:Q"), y2=alt.Y2("upper"), stroke=_stroke()),
+            alt.Chart(last)
+            .mark_text(align="left", baseline="top", dx=5, fontSize=11, color=muted)
+            .encode(x=alt.X("position:Q"), y=alt.Y("upper:Q"), text=alt.Text("label:N")),
         ]
     rules = (
         alt.Chart(ordered.assign(upper=panel.high))
@@ -427,16 +436,22 @@ def strip_layers(strip: Strip, panel: Panel, style: Style) -> list[alt.Chart]:
         .mark_rule(color=style.theme.text, strokeWidth=1)
         .encode(y=alt.Y("y:Q"))
     )
-    header = pd.DataFrame({"rank": [0.0], "y": [panel.strip_top], "label": [strip.header]})
+    lines_of = strip.header.split("\n")
+    header = pd.DataFrame(
+        {
+            "rank": 0.0,
+            # The last line stands just above the strip, the others above it.
+            "y": [panel.strip_top + 16 * at * panel.unit for at in range(len(lines_of))][::-1],
+            "label": lines_of,
+        }
+    )
     text = (
         alt.Chart(header)
         .mark_text(
             align="left",
-            baseline="line-bottom",
-            dy=-7,
+            baseline="bottom",
+            dy=-6,
             fontSize=12,
-            lineBreak="\n",
-            lineHeight=16,
             # Text that sticks out would shrink the plot, which is fitted to the page with it.
             limit=alt.expr("width"),
             color=style.theme.text,

@@ -101,7 +101,7 @@ class Strip:
     bars : ``curve``, ``q0``, ``q1``, ``y0``, ``y1``; coloured by the group that is ahead
     lines : ``y`` of the reference lines (each group's share in all rows)
     ticks : y value to label
-    header : one line that says what the strip shows
+    header : lines that say what the strip shows
     """
 
     bars: pd.DataFrame

@@ -197,7 +197,7 @@ def strip_svg(
                     f'<path d="M{x:.1f},{middle - 3.5}L{x + tip:.1f},{middle}'
                     f'L{x:.1f},{middle + 3.5}Z" fill="{accent}"/>'
                 )
-    if not math.isnan(value):
+    if start <= value <= end:
         fill = "none" if unstable else accent
         parts.append(
             f'<circle cx="{at(value):.1f}" cy="{middle}" r="3.6" fill="{fill}" '

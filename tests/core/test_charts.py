@@ -224,6 +224,15 @@ def test_rulers_stand_at_the_medians() -> None:
         assert places[label] == pytest.approx(curve.median_position)
 
 
+@pytest.mark.parametrize("view", ["groups", "global"])
+def test_rulers_of_many_groups_are_ticks_with_one_caption(view: Any) -> None:
+    spec = rise_chart(make(groups=9), view=view).to_dict()
+    ticks, caption = layers_with(spec, "position", "residual", "paint")
+    assert mark(ticks) == "rule"
+    assert len(ticks["rows"]) == 9
+    assert [row["label"] for row in caption["rows"]] == ["medians"]
+
+
 def test_segments_are_cut_at_the_pooled_knees_and_carry_their_share() -> None:
     ev = make()
     (named,) = layers_with(rise_chart(ev).to_dict(), "name", "share", "long")
@@ -640,7 +649,9 @@ def test_strip_cuts_at_the_edge_and_says_so() -> None:
     assert rows["CORAL"]["beyond_high"]
     assert not rows["ERM"]["beyond_high"]
     assert rows["IGA"]["text"] == "70.0"
-    assert rows["IGA"]["x_value"] == rows["IGA"]["edge_high"]
+    # A dot at the edge would claim a value there.
+    assert not rows["IGA"]["shown"]
+    assert rows["ERM"]["shown"]
     assert rows["IGA"]["interval"] == "1.000 to 150.0"
 
 
@@ -695,4 +706,6 @@ def test_strip_svg_marks_the_unstable_and_the_cut() -> None:
     assert paths[0].get("stroke-dasharray")
     (dot,) = [e for e in cut.iter() if e.tag.endswith("circle")]
     assert dot.get("fill") == "none"
-    assert not [e for e in svg_of(strip_svg(NAN, domain=(0, 1))).iter() if "circle" in e.tag]
+    for nowhere in (NAN, math.inf, 9.0):
+        root = svg_of(strip_svg(nowhere, domain=(0, 1)))
+        assert not [e for e in root.iter() if e.tag.endswith("circle")]
