@@ -10,8 +10,9 @@ from typing import Any
 
 import streamlit as st
 
-__all__ = ["Jobs", "jobs"]
+__all__ = ["Jobs", "jobs", "rerun_when_done"]
 
+_POLL_SECONDS = 0.5
 _AT_ONCE = 8
 _KEPT = 4000
 
@@ -55,3 +56,15 @@ class Jobs:
 def jobs() -> Jobs:
     """Return the one pool of this server."""
     return Jobs()
+
+
+def rerun_when_done(future: Future[Any], text: str) -> None:
+    """Say that something is being computed, and draw the page again when it is."""
+
+    @st.fragment(run_every=_POLL_SECONDS)
+    def wait_for_it() -> None:
+        if future.done():
+            st.rerun()
+        st.caption(text)
+
+    wait_for_it()

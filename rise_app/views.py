@@ -18,7 +18,7 @@ from rise_app.cards import (
     section_html,
     title_html,
 )
-from rise_app.jobs import Jobs, jobs
+from rise_app.jobs import Jobs, jobs, rerun_when_done
 from rise_app.loaders import ALL_ROWS, Question
 from rise_core import Evaluation
 from rise_core.charts import rise_chart
@@ -49,7 +49,6 @@ Verdict = tuple[Uncertainty, tuple[Sentence, ...]]
 _VIEWS = {"groups": "Group curves", "global": "Global curve"}
 # Most intervals are there by then, and the list is drawn once.
 _PATIENCE_SECONDS = 0.4
-_POLL_SECONDS = 0.5
 _PIECES, _MOST_PIECES = 40, 200
 _LAYERS = {
     "knees": "◆ ★ knees",
@@ -191,28 +190,18 @@ def ask_verdict(ev: Evaluation, question: Question) -> Future[Verdict]:
 
 def show_indicators(ev: Evaluation, verdict: Future[Verdict], theme: ThemeName) -> None:
     """Show the indicators as a list; their noise follows when it is computed."""
-
-    @st.fragment(run_every=None if verdict.done() else _POLL_SECONDS)
-    def indicators() -> None:
-        known = verdict.result()[0] if verdict.done() else None
-        st.html(cards_html(card_rows(ev, known), theme))
-        if known is None:
-            st.caption("Computing intervals …")
-        else:
-            st.html(f'<p class="rise-note">{legend_html(ev, known)}</p>')
-
-    indicators()
+    known = verdict.result()[0] if verdict.done() else None
+    st.html(cards_html(card_rows(ev, known), theme))
+    if known is None:
+        rerun_when_done(verdict, "Computing intervals …")
+    else:
+        st.html(f'<p class="rise-note">{legend_html(ev, known)}</p>')
 
 
 def show_reading(verdict: Future[Verdict]) -> None:
-    """Show the reading, as soon as it is there."""
-
-    @st.fragment(run_every=None if verdict.done() else _POLL_SECONDS)
-    def reading() -> None:
-        if verdict.done():
-            st.html(reading_html(verdict.result()[1]))
-
-    reading()
+    """Show the reading, once it is there."""
+    if verdict.done():
+        st.html(reading_html(verdict.result()[1]))
 
 
 def _verdict(ev: Evaluation) -> Verdict:
