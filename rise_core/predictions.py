@@ -117,6 +117,7 @@ class Predictions:
     left_out : reason to number of rows
     rows : positions of the used rows in what came in, shape (n,); None when all are used
     notes : remarks a reader should see (what was assumed, what looks odd)
+    row_id : name of every row, shape (n,), to match the rows of two models; None without names
     """
 
     y_true: NDArray[np.int8]
@@ -131,6 +132,7 @@ class Predictions:
     left_out: Mapping[str, int] = field(default_factory=dict)
     rows: IntArray | None = None
     notes: tuple[str, ...] = ()
+    row_id: pd.Series[Any] | None = None
 
     @classmethod
     def from_columns(
@@ -143,6 +145,7 @@ class Predictions:
         sample_weight: Any = None,
         pos_label: Any = None,
         cluster: Any = None,
+        row_id: Any = None,
     ) -> Predictions:
         """Check columns and keep the rows that can be evaluated.
 
@@ -156,6 +159,7 @@ class Predictions:
         sample_weight : positive weights, shape (n,), optional
         pos_label : the positive label; needed where the labels do not tell
         cluster : column, shape (n,), optional; rows with the same value belong together
+        row_id : column, shape (n,), optional; the same row has the same name in every model
 
         Raises
         ------
@@ -174,6 +178,7 @@ class Predictions:
                 ("environment", environment),
                 ("sample_weight", sample_weight),
                 ("cluster", cluster),
+                ("row_id", row_id),
             )
             if column is not None
         }
@@ -199,6 +204,8 @@ class Predictions:
         def keep(array: Any) -> Any:
             return array if used is None or array is None else array[used]
 
+        names = None if row_id is None else _as_series(row_id).reset_index(drop=True)
+
         def factor(values: Any, name: str) -> Factor:
             made = Factor.from_values(values, name)
             return made if used is None else made.take(used)
@@ -216,6 +223,7 @@ class Predictions:
             left_out=left_out,
             rows=None if used is None else np.flatnonzero(used),
             notes=notes,
+            row_id=names if names is None else keep(names).reset_index(drop=True),
         )
 
     @classmethod
@@ -298,6 +306,7 @@ class Predictions:
             sample_weight=None if self.sample_weight is None else self.sample_weight[mask],
             cluster=None if self.cluster is None else self.cluster.take(mask),
             rows=self.row_positions[mask],
+            row_id=None if self.row_id is None else self.row_id[mask].reset_index(drop=True),
             left_out={**self.left_out, reason: self.left_out.get(reason, 0) + dropped},
         )
 
