@@ -24,6 +24,7 @@ from rise_core.gap import (
     Segment,
     areas_between,
     measure_stretch,
+    wasserstein,
     wilson_interval,
 )
 from rise_core.indicators import (
@@ -250,7 +251,7 @@ def _evaluate(
         for label, sample, rate in zip(factor.labels, samples, rates, strict=True)
     }
     groups = {label: made[label] for label in _display_order(factor.labels, roles)}
-    w1, widest = _widest_gap(pooled, factor.labels, list(groups)) if defined else (nan, None)
+    w1, widest = _widest_gap(pooled, factor.labels, groups) if defined else (nan, None)
     indicators, undefined = _indicators(overall, groups, roles, w1)
     if reason is not None:
         undefined["base_rates"] = reason
@@ -441,13 +442,16 @@ def _indicators(
 
 
 def _widest_gap(
-    pooled: PooledSample, labels: tuple[str, ...], order: list[str]
+    pooled: PooledSample, labels: tuple[str, ...], groups: Mapping[str, Curve]
 ) -> tuple[float, tuple[str, str] | None]:
     """Largest W1 over pairs of groups, and that pair as (group, reference) in display order."""
     best: tuple[float, tuple[str, str] | None] = (nan, None)
-    for reference, group in combinations(order, 2):
-        pair = (labels.index(group), labels.index(reference))
-        (area,) = areas_between(pooled, pair, (0.0, 1.0))
+    for reference, group in combinations(groups, 2):
+        if len(groups) == 2:  # all rows are the pair's, and they are merged already
+            pair = (labels.index(group), labels.index(reference))
+            (area,) = areas_between(pooled, pair, (0.0, 1.0))
+        else:
+            area = wasserstein(groups[group].sample, groups[reference].sample)
         if best[1] is None or area > best[0]:
             best = (area, (group, reference))
     return best
@@ -650,15 +654,16 @@ class Evaluation:
         y_true, y_prob = self.predictions.y_true[rows], self.predictions.y_prob[rows]
         y_pred = y_prob >= self.threshold
         groups = {}
-        band_weight = float(rows.size) if weights is None else float(weights[rows].sum())
+        mass = np.ones(rows.size) if weights is None else weights[rows]
+        band_weight = float(mass.sum())
+        # Unequal weights say less than as many equal ones (Kish's effective number of rows).
+        effective = band_weight**2 / float(np.dot(mass, mass)) if rows.size else 0.0
         for label, curve in self.groups.items():
             mine = codes == self.factor.labels.index(label)
-            n = int(np.count_nonzero(mine))
-            weight = float(n) if weights is None else float(weights[rows][mine].sum())
-            share = weight / band_weight if rows.size else nan
-            low, high = wilson_interval(share, rows.size) if rows.size else (nan, nan)
+            share = float(mass[mine].sum()) / band_weight if rows.size else nan
+            low, high = wilson_interval(share, effective) if rows.size else (nan, nan)
             groups[label] = BandGroup(
-                n=n,
+                n=int(np.count_nonzero(mine)),
                 share=share,
                 overall_share=curve.share,
                 lift=share / curve.share,

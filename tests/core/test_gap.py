@@ -211,6 +211,19 @@ def test_a_band_counts_what_pandas_counts(weighted: bool, q0: float, q1: float, 
         assert group.false_negatives == (~decided & (mine["y"] == 1)).sum()
 
 
+def test_the_interval_of_a_share_knows_how_much_the_weights_say() -> None:
+    # Band of all 8 rows, a's share ½. Weights 1 × 4 and 3 × 4: W = 16, Σw² = 40, so that they say
+    # as much as 16²/40 = 6.4 equal rows.
+    y, p, group = [0] * 8, np.linspace(0.1, 0.8, 8), list("aabbaabb")
+    weighted = evaluate(y, p, sensitive_features=group, sample_weight=[1, 3] * 4).band(0, 1)
+    plain = evaluate(y, p, sensitive_features=group).band(0, 1)
+    for band, n in ((weighted, 6.4), (plain, 8)):
+        group_a = band.groups["a"]
+        assert group_a.lift == pytest.approx(1)
+        expected = [end / 0.5 for end in wilson_interval(0.5, n)]
+        assert [group_a.low, group_a.high] == pytest.approx(expected)
+
+
 def test_the_gap_of_a_band_is_that_of_a_segment() -> None:
     ev = evaluated(model())
     for segment in ev.segments:
