@@ -18,6 +18,7 @@ from rise_core.intervals import (
     null_of,
     percentile,
     range_interval,
+    share_interval,
 )
 from rise_core.knees import SIDES, Knee
 from rise_core.replicates import Replicates, Sampler
@@ -213,7 +214,9 @@ class Rules:
             name: Estimate("indicator", name, value, reason=ev.undefined.get(name))
             for name, value in ev.indicators
         }
-        interval = percentile(self.boot.accuracy, self.confidence)
+        interval = share_interval(
+            ev.indicators.accuracy, self.boot.accuracy, self._independent_rows, self.confidence
+        )
         made["accuracy"] = replace(
             made["accuracy"].with_interval(interval),
             direction="low",
@@ -229,6 +232,16 @@ class Rules:
         made["f_acc"] = self._relative(made["f_acc"], "d")
         made["w1"] = self._w1(made["w1"])
         return made
+
+    @property
+    def _independent_rows(self) -> float:
+        """Rows that are worth one each: by Kish's formula under weights, or clusters."""
+        cluster, weights = self.ev.predictions.cluster, self.ev.weight_values
+        if cluster is not None:
+            return float(len(cluster.labels))
+        if weights is None:
+            return float(self.ev.n)
+        return float(weights.sum() ** 2 / (weights**2).sum())
 
     def _with_null(self, blank: Estimate, samples: FloatArray | None) -> Estimate:
         if samples is None:

@@ -15,7 +15,18 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Direction", "Interval", "Null", "fold", "null_of", "percentile", "range_interval"]
+from rise_core.gap import wilson_interval
+
+__all__ = [
+    "Direction",
+    "Interval",
+    "Null",
+    "fold",
+    "null_of",
+    "percentile",
+    "range_interval",
+    "share_interval",
+]
 
 FloatArray = NDArray[np.float64]
 # Which side of the null is the uneven one.
@@ -60,6 +71,31 @@ def percentile(samples: FloatArray, confidence: float) -> Interval:
     return Interval(float(defined[low]), float(defined[high]), missing)
 
 
+def share_interval(share: float, samples: FloatArray, rows: float, confidence: float) -> Interval:
+    """Wilson interval of a share, at the number of rows that its replicates are worth.
+
+    Parameters
+    ----------
+    share : observed, in [0, 1]
+    samples : replicates, shape (R,)
+    rows : independent rows, used where the replicates do not vary
+
+    Notes
+    -----
+    A model without an error has replicates without an error, and a percentile interval of length
+    0. Replicates tell the *effective* number of rows instead, ``share·(1 − share) / variance``,
+    which weights and clusters lower.
+    """
+    missing = int(np.isnan(samples).sum())
+    if np.isnan(share) or missing > (1 - _ENOUGH) * samples.size:
+        return Interval(nan, nan, missing)
+    variance = float(np.nanvar(samples))
+    spread = share * (1 - share)
+    worth = spread / variance if variance > 0 and spread > 0 else rows
+    low, high = wilson_interval(share, worth, confidence)
+    return Interval(low, high, missing)
+
+
 def fold(interval: Interval) -> Interval:
     """Interval of ``|x|`` from that of ``x``: 0 is in it when the signed one holds 0."""
     ends = abs(interval.low), abs(interval.high)
@@ -80,9 +116,9 @@ def range_interval(samples: FloatArray, value: FloatArray, confidence: float) ->
     -----
     Two groups: the percentile interval of the difference, folded. More (*ours*): every pair is
     folded; the upper end is the largest one, since the pair that is truly farthest apart lies
-    below its own. The lower end must hold for all pairs at once: the ``confidence`` quantile ``t``
-    of the largest ``|Δ* − Δ| / s`` over pairs gives ``max(|Δ| − t·s, 0)``, of which the largest
-    counts.
+    below its own. The lower end must hold for all pairs at once: with ``t`` the
+    ``(1 + confidence) / 2`` quantile of the largest ``|Δ* − Δ| / s`` over pairs, it is the largest
+    ``max(|Δ| − t·s, 0)``.
     """
     pairs = list(combinations(range(value.size), 2))
     differences = np.stack([samples[:, j] - samples[:, i] for i, j in pairs], axis=1)
@@ -96,7 +132,7 @@ def range_interval(samples: FloatArray, value: FloatArray, confidence: float) ->
     away = np.divide(
         np.abs(defined - observed), scale, where=scale > 0, out=np.zeros_like(defined)
     ).max(axis=1)
-    t = percentile(away, 2 * confidence - 1).high
+    t = percentile(away, confidence).high
     low = float(np.max(np.abs(observed) - t * scale))
     return Interval(max(low, 0.0), max(f.high for f in folded), missing)
 
