@@ -31,7 +31,8 @@ class Indicators:
     dp : demographic parity ratio ``P(ŷ=1 | s) / P(ŷ=1 | n)``, (0, ∞), 1 is parity
     md : absolute gap of the mean scores, [0, 1]
     md_decision : the same of the decisions, [0, 1]
-    f_mean : median alignment ``1 − |m̃_0 − m̃_1| / 2``, [¾, 1] for two groups
+    f_mean : median alignment ``1 − |m̃_0 − m̃_1| / 2``; for two groups in [¾, 1],
+        with tied residuals or weights in [⅝, 1]
     f_shift : displacement of the knees along the ranks, relative to the pooled knee
     f_acc : displacement of the knees' residuals, relative to the pooled knee
     w1 : area between the group curves, residual units

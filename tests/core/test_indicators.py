@@ -53,12 +53,27 @@ def test_f_mean() -> None:
     assert spread([0.3, -0.2, 0.1]) == 0.5
 
 
-def test_f_mean_of_two_groups_is_never_below_three_quarters() -> None:
+def test_without_ties_f_mean_of_two_groups_is_never_below_three_quarters() -> None:
     # All of b above all of a: with n rows each, the medians lie half of the rows apart.
     for n in (1, 2, 5, 100):
         p = np.concatenate([np.linspace(0, 0.4, n), np.linspace(0.5, 0.9, n)])
         ev = evaluate([0] * (2 * n), p, sensitive_features=["a"] * n + ["b"] * n)
         assert ev.indicators.f_mean == pytest.approx(0.75)
+
+
+def test_with_ties_f_mean_of_two_groups_can_fall_to_five_eighths() -> None:
+    """A run of equal residuals stands in its own middle: here at ⅛ and at ⅞ of all rows."""
+    p_b, p_a = [0, 0, 0, 0.1, 0.2], [0.8, 0.9, 1, 1, 1]
+    ev = evaluate([1] * 5 + [0] * 5, p_b + p_a, sensitive_features=["b"] * 5 + ["a"] * 5)
+    # b's median, −1, stands on ranks 0 to 2 of 10, a's, 1, on 7 to 9.
+    assert ev.indicators.f_mean == pytest.approx(1 - (0.8 - 0.1) / 2)
+    many = evaluate(
+        [1] * 1_999 + [0] * 1_999,
+        [0] * 1_000 + [0.1] * 999 + [0.9] * 999 + [1] * 1_000,
+        sensitive_features=["b"] * 1_999 + ["a"] * 1_999,
+    )
+    assert many.indicators.f_mean == pytest.approx(5 / 8, abs=1e-3)
+    assert many.indicators.f_mean > 5 / 8
 
 
 # DP

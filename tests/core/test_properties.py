@@ -265,7 +265,7 @@ def test_ranges(table: Table, chosen: Any) -> None:
     for name, (low, high) in bounds.items():
         assert isnan(values[name]) or low - 1e-9 <= values[name] <= high + 1e-9, name
     if len(ev.groups) == 2 and ev.weight_values is None and not isnan(values["f_mean"]):
-        assert values["f_mean"] >= 0.75 - 1e-9
+        assert values["f_mean"] >= 5 / 8 - 1e-9
     assert sum(curve.share for curve in ev.groups.values()) == pytest.approx(1)
     for curve in (ev.overall, *ev.groups.values()):
         for knee in (curve.left_knee, curve.right_knee):
