@@ -78,7 +78,7 @@ _RESULT_NAMES = ("correct", "is_correct", "error", "is_error", "residual", "loss
 
 _MAX_GROUPS = 20
 """More distinct values than this make a column no group column of its own accord."""
-_SAMPLE = 200_000
+_SAMPLE = 2_000
 """Distinct values are counted on this many rows first; a guess must not cost more than a read."""
 
 _NEGATIVE_TO_POSITIVE = {
@@ -485,16 +485,23 @@ def _facts(name: str, column: pd.Series) -> _Facts:
     lists = bool(len(head)) and isinstance(head.iloc[0], (list, tuple, np.ndarray, dict))
     if lists:
         return _Facts(name, _plain(name), False, False, (), False, np.nan, np.nan, True)
+    # a measurement shows itself in the first rows; only what may be groups is counted in full
     distinct = head.unique()
-    if len(distinct) <= _MAX_GROUPS and len(present) > _SAMPLE:
+    floating = pd.api.types.is_float_dtype(column.dtype)
+    unique = (
+        not floating
+        and len(present) > _MAX_GROUPS
+        and len(distinct) == len(head)
+        and bool(present.is_unique)
+    )
+    if len(distinct) <= _MAX_GROUPS and len(present) > len(head):
         distinct = present.unique()
-    unique = len(present) > _MAX_GROUPS and len(distinct) == len(head)
     low = high = np.nan
     if numeric and len(present):
         low, high = float(present.min()), float(present.max())
     return _Facts(
         name=name, plain=_plain(name), numeric=numeric,
-        floating=pd.api.types.is_float_dtype(column.dtype),
+        floating=floating,
         distinct=tuple(distinct[: _MAX_GROUPS + 1].tolist()), unique=unique,
         low=low, high=high, lists=False,
     )  # fmt: skip

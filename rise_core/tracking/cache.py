@@ -10,7 +10,6 @@ import contextlib
 import hashlib
 import json
 import os
-import shutil
 import tempfile
 import threading
 import time
@@ -134,18 +133,19 @@ class TableCache:
     def write_note(self, key: str, value: Mapping[str, Any]) -> None:
         """Write a small JSON object under `key`, whole or not at all."""
         handle, name = tempfile.mkstemp(dir=self.folder, prefix=".note-")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(value, file)
+        with os.fdopen(handle, "wb") as file:
+            file.write(json.dumps(value).encode())
         Path(name).replace(self.folder / f"{key}.json")
 
     @contextlib.contextmanager
     def workplace(self) -> Iterator[Path]:
-        """A folder for one download on the cache's own disk; gone afterwards."""
-        folder = Path(tempfile.mkdtemp(dir=self.folder, prefix=".get-"))
+        """A new file for one download, on the cache's own disk; gone afterwards."""
+        handle, name = tempfile.mkstemp(dir=self.folder, prefix=".get-")
+        os.close(handle)
         try:
-            yield folder
+            yield Path(name)
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove(Path(name))
 
     def _bound(self, added: int, keep: Path) -> None:
         with self._lock:
@@ -168,7 +168,7 @@ class TableCache:
             path = Path(entry.path)
             if entry.name.startswith("."):
                 if now - facts.st_mtime > _STALE_SECONDS:
-                    shutil.rmtree(path, ignore_errors=True) if entry.is_dir() else _remove(path)
+                    _remove(path)
             elif entry.name.endswith(".data"):
                 files.append((facts.st_mtime, facts.st_size, path))
         excess = sum(size for _, size, _ in files) - self.max_bytes

@@ -278,6 +278,11 @@ class Store:
             the run is gone, or the server is (ServerUnreachableError, …).
         """
         run = self._as_run(run)
+        if run.deleted:
+            raise TrackingError(
+                f"Run {clean_text(run.name, 60)!r} has been deleted. Choose another, or bring it "
+                f"back: mlflow runs restore --run-id {run.id}"
+            )
         if path is not None:
             ref = path if isinstance(path, TableRef) else self._ref(run, path)
             return self._load(run, ref, max_bytes, roles, refresh)
@@ -427,7 +432,8 @@ class Store:
                 written = (self.cache.note(key) or {}).get("roles")
             else:
                 written = self._with_files(run, lambda files: _written_roles(files, ref), files)
-                if files.local(ref.path) is None:
+                told = written is not None or self.cache.note(key) is not None
+                if told and files.local(ref.path) is None:
                     self.cache.write_note(key, {"roles": written})
         if written is not None:
             with suppress(ColumnError):
@@ -486,8 +492,7 @@ class Store:
     def _download(
         self, run: Run, path: str, size: int | None, key: str, files: RunFiles, max_bytes: int
     ) -> CacheEntry:
-        with self.cache.workplace() as folder:
-            target = folder / "file"
+        with self.cache.workplace() as target:
             for _ in range(2):
                 self._with_files(run, lambda _: files.fetch(path, target), files)
                 came = target.stat().st_size

@@ -16,7 +16,7 @@ import pandas as pd
 
 from rise_core.columns import Roles, guess_pos_label, label_text
 from rise_core.exceptions import PredictionsError, RiseError, TrackingError
-from rise_core.tracking.address import clean_text, redact
+from rise_core.tracking.address import clean_text, parse_address, redact
 from rise_core.tracking.cache import file_digest
 from rise_core.tracking.entities import TABLE_TAG, TableRef
 from rise_core.tracking.formats import ROLES_KEY
@@ -116,6 +116,11 @@ def _target(run_id: str | None, tracking_uri: str | None) -> tuple[Any, str, str
             )
         run_id = str(active.info.run_id)
     uri = tracking_uri or mlflow.get_tracking_uri()
+    if uri.startswith("sqlite"):
+        path = parse_address(uri).path
+        if path is not None and not path.exists():
+            # MLflow would make a new database there, and then not find the run in it
+            raise TrackingError(f"There is no database at {redact(uri)}; nothing was created.")
     return mlflow.MlflowClient(tracking_uri=uri), run_id, redact(uri)
 
 

@@ -15,8 +15,7 @@ from rise_core.tracking.cache import file_digest
 
 
 def put(cache: TableCache, key: str, content: bytes, **stamp: str) -> Path:
-    with cache.workplace() as folder:
-        file = folder / "file"
+    with cache.workplace() as file:
         file.write_bytes(content)
         return cache.put(key, file, stamp).file
 
@@ -90,11 +89,10 @@ def test_the_bound_holds_by_itself(tmp_path: Path) -> None:
 def test_left_over_downloads_are_swept(tmp_path: Path) -> None:
     cache = TableCache(tmp_path)
     old = cache.folder / ".get-old"
-    old.mkdir()
-    (old / "file").write_bytes(b"half")
+    old.write_bytes(b"half")
     os.utime(old, (time.time() - 86_400,) * 2)
     new = cache.folder / ".get-new"
-    new.mkdir()
+    new.write_bytes(b"half")
     cache.evict()
     assert not old.exists()
     assert new.exists()
@@ -119,8 +117,7 @@ cache = TableCache(Path(sys.argv[1]), max_bytes=60_000)
 random.seed(int(sys.argv[2]))
 for step in range(60):
     key = f"k{random.randrange(6)}"
-    with cache.workplace() as folder:
-        file = folder / "file"
+    with cache.workplace() as file:
         file.write_bytes(bytes([random.randrange(256)]) * random.randrange(1, 20_000))
         cache.put(key, file, {})
     entry = cache.get(f"k{random.randrange(6)}")

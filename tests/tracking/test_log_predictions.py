@@ -196,3 +196,11 @@ def test_a_run_that_is_not_there(on_sqlite, columns) -> None:
     with pytest.raises(TrackingError, match="could not be logged to run"):
         log_predictions(columns["y_true"], columns["y_prob"], sensitive_features=columns["sex"],
                         pos_label="coat", run_id="0" * 32, tracking_uri=on_sqlite.uri)  # fmt: skip
+
+
+def test_a_mistyped_database_is_not_created(tmp_path, columns) -> None:
+    uri = f"sqlite:///{tmp_path}/no/such.db"
+    with pytest.raises(TrackingError, match="nothing was created"):
+        log_predictions(columns["y_true"], columns["y_prob"], sensitive_features=columns["sex"],
+                        pos_label="coat", run_id="0" * 32, tracking_uri=uri)  # fmt: skip
+    assert not (tmp_path / "no").exists()

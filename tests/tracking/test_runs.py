@@ -88,6 +88,8 @@ def test_deleted_runs_are_left_out_of_lists_and_marked_when_asked_for(workspace)
     store = connect(workspace.uri)
     assert [run.id for run in store.runs(workspace.experiment_id).runs] == [kept]
     assert store.run(gone).deleted
+    with pytest.raises(TrackingError, match=f"deleted.*restore --run-id {gone}"):
+        store.load(gone)
 
 
 def test_filter_and_order_are_done_by_the_server(workspace) -> None:
