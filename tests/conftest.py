@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+# What MLflow and the app leave in the folder one happens to stand in.
+STRAY = ("mlruns", "mlartifacts", "mlflow.db", ".rise")
 # Folders whose tests share something that takes seconds to start (a server, a filled store).
 ONE_WORKER = ("app", "demo", "tracking")
 
@@ -36,10 +39,14 @@ def method_data() -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _own_stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _own_stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    before = {name for name in STRAY if (ROOT / name).exists()}
     monkeypatch.setenv("RISE_HOME", str(tmp_path / "rise-home"))
     monkeypatch.setenv("RISE_CACHE_DIR", str(tmp_path / "rise-cache"))
     monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
     monkeypatch.setenv("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     monkeypatch.delenv("MLFLOW_REGISTRY_URI", raising=False)
+    yield
+    stray = {name for name in STRAY if (ROOT / name).exists()} - before
+    assert not stray, f"this test, or one that ran beside it, wrote {stray} into the project"

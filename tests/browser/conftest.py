@@ -62,7 +62,7 @@ def running_app(home: Path, **environment: str) -> Iterator[App]:
     log = home / "server.log"
     port = _free_port()
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
-    command += ["--server.headless", "true", "--server.fileWatcherType", "none"]
+    command += ["--server.headless", "true"]  # all else as `make run` starts it
     inherited = {k: v for k, v in os.environ.items() if not k.startswith("MLFLOW_")}
     with log.open("wb") as output:
         server = subprocess.Popen(
