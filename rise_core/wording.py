@@ -102,7 +102,8 @@ METRICS: dict[str, Metric] = {
             1.0,
             "1 − | median position of one group − of the other | / 2",
             "Whether the groups' middle rows sit at the same place of the sorted errors. For two "
-            "groups it lies between ¾ and 1 (with many equal errors it can fall to ⅝). It sees the middle, not the tails.",
+            "groups it lies between ¾ and 1 (with many equal errors it can fall to ⅝). It sees the "
+            "middle, not the tails.",
         ),
         Metric(
             "f_shift",
