@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["Estimate", "Rules"]
 
 FloatArray = NDArray[np.float64]
+# Indicators that are a difference of one quantity between groups.
+_BY_GROUP = {"md": "score", "md_decision": "rate", "f_mean": "median"}
 Kind = Literal["indicator", "displacement", "segment", "denominator"]
 
 
@@ -406,6 +408,27 @@ class Rules:
 
     # -- for comparisons --------------------------------------------------------------------------
 
+    def plain(self, name: str) -> FloatArray:
+        """Bootstrap values of an indicator as it is defined, shape (R,)."""
+        if name == "accuracy":
+            return self.boot.accuracy
+        if self.sampler.k < 2:
+            return np.full(len(self.boot), nan)
+        if name == "w1":
+            shift = self.ev.indicators.w1 - self.sampler.observed.curves.w1[0].max()
+            return np.asarray(self.boot.curves.w1.max(axis=1) + shift)
+        if name == "dp":
+            return self._ratio(self.by_group("rate").boot)
+        if name in ("f_shift", "f_acc"):
+            total = np.zeros(len(self.boot))
+            for side in (0, 1):
+                knee = "h" if name == "f_shift" else "d"
+                groups, pooled = self.by_group(knee, side), self.pooled(knee, side)
+                total += over(spread_of(groups.boot), np.abs(pooled.boot[:, 0])) / 2
+            return total
+        apart = spread_of(self.by_group(_BY_GROUP[name]).boot)
+        return np.asarray(1 - apart / 2 if name == "f_mean" else apart)
+
     def along(self, name: str) -> FloatArray:
         """Bootstrap values of an indicator with the signs and extreme groups of the observed one.
 
@@ -429,7 +452,7 @@ class Rules:
             return over(rates.boot[:, bottom], rates.boot[:, top])
         if name in ("f_shift", "f_acc"):
             return self._relative_along("h" if name == "f_shift" else "d")
-        quantity = self.by_group({"md": "score", "md_decision": "rate", "f_mean": "median"}[name])
+        quantity = self.by_group(_BY_GROUP[name])
         top, bottom = quantity.extremes
         apart = quantity.boot[:, top] - quantity.boot[:, bottom]
         return np.asarray(1 - apart / 2 if name == "f_mean" else apart)

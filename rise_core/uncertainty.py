@@ -144,6 +144,14 @@ def uncertainty(
     an absolute value cannot be resampled where it is 0. shared definition: method, "Uncertainty".
     Knees of replicates are always the most prominent ones, also where the evaluation used kneed.
     """
+    rules = estimate(ev, n_boot, n_perm, confidence, random_state)
+    return summarise(rules, n_boot, n_perm, random_state)
+
+
+def estimate(
+    ev: Evaluation, n_boot: int, n_perm: int, confidence: float, random_state: int
+) -> Rules:
+    """Resample an evaluation; the replicates and the rules to read them."""
     if not 0 < confidence < 1:
         raise PredictionsError(f"confidence must lie between 0 and 1; came {confidence!r}.")
     if n_boot < 20 or n_perm < 0:
@@ -151,23 +159,28 @@ def uncertainty(
             f"n_boot must be 20 or more and n_perm 0 or more; came {n_boot!r} and {n_perm!r}."
         )
     sampler = Sampler(ev, random_state)
-    boot = sampler.bootstrap(n_boot)
     perm = sampler.permute(n_perm) if n_perm and sampler.k > 1 else None
-    rules = Rules(ev, sampler, boot, perm, confidence)
+    return Rules(ev, sampler, sampler.bootstrap(n_boot), perm, confidence)
+
+
+def summarise(rules: Rules, n_boot: int, n_perm: int, random_state: int) -> Uncertainty:
+    """Estimates of everything, from the replicates."""
+    ev, sampler = rules.ev, rules.sampler
+    no_null = rules.perm is None
     return Uncertainty(
         indicators=rules.indicators(),
         displacements=rules.displacements(),
         segments=rules.segments(),
         denominators=rules.denominators(),
         n_boot=n_boot,
-        n_perm=0 if perm is None else n_perm,
-        confidence=confidence,
+        n_perm=0 if no_null else n_perm,
+        confidence=rules.confidence,
         random_state=random_state,
         resampled="rows" if ev.predictions.cluster is None else "clusters",
         within=_within(ev),
         places=None if sampler.exact else sampler.grid.size,
         cell_error=0.0 if sampler.exact else rules.cell_error(),
-        notes=_notes(ev, sampler, n_perm > 0 and sampler.k > 1 and perm is None),
+        notes=_notes(ev, sampler, no_null and n_perm > 0 and sampler.k > 1),
     )
 
 
