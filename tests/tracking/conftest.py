@@ -104,7 +104,9 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
 def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An MLflow database as MLflow makes it; copied, since making one takes seconds."""
     path = tmp_path_factory.mktemp("database") / "mlflow.db"
-    mlflow.MlflowClient(tracking_uri=f"sqlite:///{path}").search_experiments()
+    # The first experiment keeps its artifacts below the folder one stands in now.
+    with contextlib.chdir(path.parent):
+        mlflow.MlflowClient(tracking_uri=f"sqlite:///{path}").search_experiments()
     return path
 
 
