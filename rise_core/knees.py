@@ -177,18 +177,20 @@ def _largest_bend(sample: SortedSample, first: int, last: int) -> tuple[float, i
 def _kneed_index(
     sample: SortedSample, first: int, last: int, shape: Shape, sensitivity: float
 ) -> int | None:
-    """Index of classic Kneedle's knee, found on a fixed grid of the half.
+    """Index of classic Kneedle's knee, found on a fixed grid of the half, even in weight.
 
     The grid is fixed because Kneedle's threshold is S over the number of points: on raw rows its
     knee wanders to the end of the curve as rows are added.
     """
     from kneed import KneeLocator  # a second's import (scipy), paid only by those who ask for it
 
-    grid = np.unique(np.linspace(first, last, min(_KNEED_GRID, last - first + 1)).round())
-    index = grid.astype(np.intp)
-    positions = index.astype(np.float64)
+    half = slice(first, last + 1)
+    places = np.arange(first, last + 1, dtype=np.float64)
     if sample.weights is not None:
-        positions = sample.cumulative[index] - sample.weights[index] / 2
+        places = sample.cumulative[half] - sample.weights[half] / 2
+    wanted = np.linspace(places[0], places[-1], min(_KNEED_GRID, places.size))
+    index = first + np.unique(_nearest(places, wanted))
+    positions = places[index - first]
     located = KneeLocator(
         positions,
         sample.values[index],
@@ -200,3 +202,9 @@ def _kneed_index(
     if located.knee is None:
         return None
     return int(index[int(np.argmin(np.abs(positions - float(located.knee))))])
+
+
+def _nearest(places: FloatArray, wanted: FloatArray) -> NDArray[np.intp]:
+    """Index of the place nearest to each of ``wanted``; both ascending."""
+    after = np.clip(np.searchsorted(places, wanted), 1, places.size - 1)
+    return after - (wanted - places[after - 1] < places[after] - wanted)

@@ -274,6 +274,23 @@ def test_kneed_does_not_wander_as_rows_are_added() -> None:
         assert one.index / few.n == pytest.approx(other.index / many.n, abs=0.005)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_kneeds_grid_is_even_in_weight(seed: int) -> None:
+    """Heavy rows get as many points of the grid as the same rows repeated."""
+    rng = np.random.default_rng(seed)
+    x = np.sort(rng.uniform(-1, 1, 4_000))
+    values = np.sign(x) * np.abs(x) ** 5
+    weights = np.where(x > 0.5, 20, 1) * rng.integers(1, 4, 4_000)
+    weighted = SortedSample.from_values(values.copy(), weights.astype(float))
+    repeated = SortedSample.from_values(np.repeat(values, weights))
+    for side in ("left", "right"):
+        one, other = (
+            bend(twin_knees(sample, "kneed", 1.0)[side])  # type: ignore[index]
+            for sample in (weighted, repeated)
+        )
+        assert one.residual == pytest.approx(other.residual, abs=5e-4)
+
+
 @pytest.mark.parametrize("detector", ["prominent", "kneed"])
 def test_a_knee_is_placed_among_all_rows(detector: str) -> None:
     rng = np.random.default_rng(1)
