@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -26,6 +27,8 @@ from tests.browser import chromium
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 60
+# On a deep link Streamlit asks for these below the page's path, gets a 404, and asks at the root.
+TRIED_FIRST = re.compile(r"/\w+/_stcore/(health|host-config)$")
 FLAGS = (
     "--no-sandbox",  # root in a container has no user namespace to sandbox with
     "--disable-gpu",
@@ -117,10 +120,15 @@ class Observed:
     outside: list[str] = field(default_factory=list)
 
     def watch(self, page: Any) -> None:
-        page.on("console", lambda m: m.type == "error" and self.errors.append(m.text))
+        page.on("console", self._heard)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("request", lambda request: self._note(request.url))
         page.on("websocket", lambda socket: self._note(socket.url))
+
+    def _heard(self, message: Any) -> None:
+        url = message.location.get("url", "")
+        if message.type == "error" and not TRIED_FIRST.search(url):
+            self.errors.append(f"{message.text} {url}".strip())
 
     def _note(self, url: str) -> None:
         parts = urlsplit(url)
