@@ -6,17 +6,28 @@ a link or went back, the address wins; where a widget changed, the widget does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import isnan
 from typing import Any, TypeVar
 
 import streamlit as st
 
-__all__ = ["chosen", "linked", "query_for", "remember"]
+__all__ = [
+    "chosen",
+    "linked",
+    "linked_many",
+    "linked_number",
+    "linked_text",
+    "query_for",
+    "remember",
+]
 
-T = TypeVar("T", str, float, int)
+T = TypeVar("T", float, int)
+V = TypeVar("V")
 
 _STATE = "selection"
 _SEEN = "address seen"
+_BETWEEN = "|"
 # The parts of the selection that mean something on every page.
 SHARED = ("experiment", "run", "environment", "attribute", "residual", "threshold", "rates")
 
@@ -69,30 +80,94 @@ def linked(
     options : the values, as they stand in the address; ``format_func`` makes them readable
     name : name in the address
     default : value that the address does not mention
+    arguments : for the widget; ``sticky`` lets the session keep a default that was chosen
 
     Returns
     -------
     The chosen value; a value that is not among the options falls back to the default.
     """
+
+    def read(text: str) -> str | None:
+        return text if text in options else None
+
+    return _tied(widget, label, name, default, read, str, options=options, **arguments)
+
+
+def linked_many(
+    widget: Any,
+    label: str,
+    options: Sequence[str],
+    name: str,
+    *,
+    default: Sequence[str] = (),
+    **arguments: Any,
+) -> list[str]:
+    """Draw a choice of several options and tie it to the address; as `linked`."""
+
+    def read(text: str) -> list[str]:
+        return [option for option in text.split(_BETWEEN) if option in options]
+
+    return _tied(
+        widget, label, name, list(default), read, _BETWEEN.join, options=options, **arguments
+    )
+
+
+def linked_number(
+    label: str, low: T, high: T, name: str, *, default: T, step: T, **arguments: Any
+) -> T:
+    """Draw a slider and tie it to the address; a number beyond its ends is moved to them."""
+
+    def read(text: str) -> T | None:
+        try:
+            value = type(default)(text)
+        except ValueError:
+            return None
+        return None if isnan(value) else min(max(value, low), high)
+
+    def write(value: T) -> str:
+        return f"{value:g}"
+
+    ends = {"min_value": low, "max_value": high, "step": step}
+    return _tied(st.slider, label, name, default, read, write, **ends, **arguments)
+
+
+def linked_text(label: str, name: str, **arguments: Any) -> str:
+    """Draw a text field and tie it to the address."""
+    return _tied(st.text_input, label, name, "", str, str, **arguments)
+
+
+def _tied(
+    widget: Any,
+    label: str,
+    name: str,
+    default: V,
+    read: Callable[[str], V | None],
+    write: Callable[[V], str],
+    *,
+    sticky: bool = False,
+    **arguments: Any,
+) -> V:
+    """Draw a widget whose value lives in the address; ``read`` and ``write`` translate it."""
     key = f"choose {name}"
     _take_in_address(name)
-    wanted = _selection().get(name, default)
-    if wanted not in options:
-        wanted = default
+    text = _selection().get(name)
+    found = None if text is None else read(text)
+    wanted = default if found is None else found
+
+    def keep(value: V) -> None:
+        # A default is no choice, as another page, data set or attribute has its own; unless sticky.
+        text = None if value == default and not sticky else write(value)
+        remember(name, text, default=write(default))
 
     def take() -> None:
         picked = st.session_state[key]
         if picked is not None:  # a second click on a button takes the choice back: it stays
             keep(picked)
 
-    def keep(value: str) -> None:
-        # A default is no choice: another page, data set or attribute has its own.
-        remember(name, None if value == default else value)
-
     # Set before every drawing: on another page the same key is another widget, which would begin
     # at its first option while the session still answers with the old page's value.
     st.session_state[key] = wanted
-    widget(label, options, key=key, on_change=take, **arguments)
+    widget(label, key=key, on_change=take, **arguments)
     keep(wanted)
     return wanted
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import isnan
-from typing import Any, Literal
+from typing import Literal
 
 import streamlit as st
 
 from rise_app import loaders
-from rise_app.address import chosen, linked, remember
+from rise_app.address import chosen, linked, linked_many, linked_number, linked_text, remember
 from rise_app.loaders import ALL_ROWS, HELD_OUT
 from rise_core import Predictions, Settings
 from rise_core.exceptions import AuthenticationError, ServerUnreachableError, TrackingError
@@ -55,10 +54,10 @@ def choose_experiment(
         "experiment",
         default=found[0].id,
         format_func=names.__getitem__,
+        # The default changes when somebody logs a run, and a linked run names another one.
+        sticky=True,
         width=width,
     )
-    # Kept although it is the default: the list's order changes when somebody logs a run.
-    remember("experiment", picked, default=found[0].id)
     return next(e for e in found if e.id == picked)
 
 
@@ -213,53 +212,32 @@ def choose_settings() -> Settings:
         help="Equal: every group is weighted to the same share of positive labels. What remains "
         "is error given the label.",
     )
-    return Settings(threshold=_choose_threshold(), residual=residual, base_rates=rates)  # type: ignore[arg-type]
-
-
-def _choose_threshold() -> float:
-    key = "choose threshold"
-    # Set before every drawing, as in `address.linked`.
-    st.session_state[key] = _as_share(chosen("threshold"))
-
-    def take() -> None:
-        remember("threshold", f"{st.session_state[key]:g}", default=f"{_THRESHOLD:g}")
-
-    value: Any = st.slider(
+    threshold = linked_number(
         "Threshold",
         0.0,
         1.0,
+        "threshold",
+        default=_THRESHOLD,
         step=0.01,
-        key=key,
-        on_change=take,
         help="A row is called positive when its score is at or above it.",
     )
-    remember("threshold", f"{value:g}", default=f"{_THRESHOLD:g}")
-    return float(value)
-
-
-def _as_share(text: str | None) -> float:
-    try:
-        value = float(text or _THRESHOLD)
-    except ValueError:
-        return _THRESHOLD
-    return _THRESHOLD if isnan(value) else min(max(value, 0.0), 1.0)
+    return Settings(threshold=threshold, residual=residual, base_rates=rates)  # type: ignore[arg-type]
 
 
 def filter_runs(runs: Sequence[Run]) -> list[Run]:
     """Narrow runs down by text and by data set, algorithm, where there are several."""
-    text = st.text_input(
+    text = linked_text(
         "Find",
-        key="find",
-        persist_state="session",
+        "find",
         placeholder="name, tag or parameter",
         icon=":material/search:",
         width=250,
     )
     picked = {
-        what: _pick(label, sorted({str(v) for run in runs if (v := getattr(run, what))}))
+        what: _pick(label, what, sorted({str(v) for run in runs if (v := getattr(run, what))}))
         for what, label in (("dataset", "Data set"), ("algorithm", "Algorithm"))
     }
-    words = (text or "").lower().split()
+    words = text.lower().split()
     return [
         run
         for run in runs
@@ -270,19 +248,10 @@ def filter_runs(runs: Sequence[Run]) -> list[Run]:
     ]
 
 
-def _pick(label: str, options: list[str]) -> list[str]:
+def _pick(label: str, name: str, options: list[str]) -> list[str]:
     if len(options) < 2:
         return []
-    return list(
-        st.multiselect(
-            label,
-            options,
-            key=f"filter {label}",
-            persist_state="session",
-            placeholder="all",
-            width=250,
-        )
-    )
+    return linked_many(st.multiselect, label, options, name, placeholder="all", width=250)
 
 
 def _searchable(run: Run) -> str:

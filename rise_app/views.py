@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from rise_app.address import linked
+from rise_app.address import linked, linked_many, linked_number
 from rise_app.cards import (
     card_rows,
     cards_html,
@@ -146,31 +146,28 @@ def _choose_layers(view: View) -> list[str]:
     """Choose what is drawn on the curves; the boxes start switched off where they would crowd."""
     usual = [name for name in _LAYERS if name != "boxes" or view == "global"]
     with st.popover("Layers", icon=":material/layers:"):
-        picked = st.pills(
+        return linked_many(
+            st.pills,
             "Layers",
             list(_LAYERS),
-            selection_mode="multi",
+            "layers",
             default=usual,
+            selection_mode="multi",
             format_func=_LAYERS.__getitem__,
-            key=f"layers {view}",
-            persist_state="session",
             label_visibility="collapsed",
         )
-    return list(picked)
 
 
 def _choose_pieces() -> int:
-    return int(
-        st.slider(
-            "Most pieces of the curve",
-            3,
-            _MOST_PIECES,
-            _PIECES,
-            key="pieces",
-            persist_state="session",
-            help="The curve is cut where the mix of groups changes, as long as the change is more "
-            "than chance; this is the most pieces it may have.",
-        )
+    return linked_number(
+        "Most pieces of the curve",
+        3,
+        _MOST_PIECES,
+        "pieces",
+        default=_PIECES,
+        step=1,
+        help="The curve is cut where the mix of groups changes, as long as the change is more "
+        "than chance; this is the most pieces it may have.",
     )
 
 
