@@ -11,6 +11,7 @@ from typing import Any
 import streamlit as st
 
 from rise_app.connection import home
+from rise_app.messages import as_text
 from rise_core.columns import Roles, label_text
 from rise_core.exceptions import ColumnError
 from rise_core.tracking import Run, Store, Table
@@ -61,7 +62,7 @@ def show_mapping(store: Store, run: Run, table: Table, roles: Roles) -> None:
                 label,
                 options,
                 index=options.index(current) if current in options else 0,
-                help=roles.reasons.get(role) or None,
+                help=as_text(roles.reasons.get(role, "")) or None,
             )
             changes[role] = None if picked == _NONE else picked
         changes["sensitive_features"] = tuple(
@@ -88,7 +89,7 @@ def _choose_positive(table: Table, roles: Roles) -> str | None:
         options,
         index=0 if roles.pos_label else None,
         placeholder="choose one",
-        help=roles.reasons.get("pos_label") or None,
+        help=as_text(roles.reasons.get("pos_label", "")) or None,
     )
 
 

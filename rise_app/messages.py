@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import streamlit as st
 
 from rise_core.exceptions import RiseError
 
-__all__ = ["show_error", "show_notes"]
+__all__ = ["as_text", "show_error", "show_notes"]
+
+
+def as_text(words: str) -> str:
+    """Return words from outside for a place that reads Markdown, such as a help or a caption."""
+    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", words)
 
 
 def show_error(heading: str, error: RiseError | str) -> None:

@@ -20,6 +20,7 @@ from rise_app.cards import (
 )
 from rise_app.jobs import Jobs, jobs, rerun_when_done
 from rise_app.loaders import ALL_ROWS, Question
+from rise_app.messages import as_text
 from rise_core import Evaluation
 from rise_core.charts import rise_chart
 from rise_core.charts.tables import View
@@ -139,7 +140,8 @@ def show_curve(ev: Evaluation, theme: ThemeName) -> None:
     )
     place.altair_chart(chart, theme=None, width="stretch", key=f"chart {view}")
     if colour != ev.feature:
-        st.caption(f"Coloured by {colour}. The indicators compare the groups of {ev.feature}.")
+        by, own = as_text(colour), as_text(ev.feature)
+        st.caption(f"Coloured by {by}. The indicators compare the groups of {own}.")
 
 
 def _choose_layers(view: View) -> list[str]:
