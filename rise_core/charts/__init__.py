@@ -12,6 +12,7 @@ from rise_core.charts.spark import spark_svg, spark_values
 from rise_core.charts.strip import strip_chart, strip_domain, strip_svg
 from rise_core.charts.theme import DARK, LIGHT, THEMES, Theme, ThemeName, palette_for
 from rise_core.charts.thinning import curve_points
+from rise_core.charts.tradeoff import tradeoff_chart
 
 __all__ = [
     "DARK",
@@ -30,4 +31,5 @@ __all__ = [
     "strip_chart",
     "strip_domain",
     "strip_svg",
+    "tradeoff_chart",
 ]

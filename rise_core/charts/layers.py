@@ -147,7 +147,7 @@ def gap_layers(gap: pd.DataFrame, labels: Sequence[str], style: Style) -> list[a
         other = "second" if own == "first" else "first"
         layers.append(
             alt.Chart(gap)
-            .mark_area(color=style.palette.color(label), opacity=opacity)
+            .mark_area(color=style.palette.color(label), opacity=opacity, aria=False)
             .encode(x=alt.X("rank:Q", sort=None), y=alt.Y("high:Q"), y2=alt.Y2(other))
         )
     return layers
@@ -400,7 +400,7 @@ def _hover(
     spans = table.assign(bottom=panel.bottom, top=panel.high)
     columns = (
         alt.Chart(spans)
-        .mark_rect(color=theme.text, opacity=0)
+        .mark_rect(color=theme.text, opacity=0, aria=False)
         .encode(
             x=alt.X("q0:Q"),
             x2=alt.X2("q1"),
@@ -413,7 +413,7 @@ def _hover(
     )
     rule = (
         alt.Chart(spans)
-        .mark_rule(color=theme.muted, strokeWidth=1)
+        .mark_rule(color=theme.muted, strokeWidth=1, aria=False)
         .encode(
             x=alt.X("rank:Q"),
             y=alt.Y("bottom:Q"),
@@ -428,7 +428,7 @@ def strip_layers(strip: Strip, panel: Panel, style: Style) -> list[alt.Chart]:
     """Share of the groups along the curve, against their overall share."""
     bars = (
         alt.Chart(style.painted(strip.bars))
-        .mark_rect(opacity=0.85)
+        .mark_rect(opacity=0.85, aria=False)
         .encode(x=alt.X("q0:Q"), x2=alt.X2("q1"), y=alt.Y("y0:Q"), y2=alt.Y2("y1"), fill=_fill())
     )
     lines = (
@@ -492,7 +492,12 @@ def knee_layer(knees: pd.DataFrame, style: Style) -> list[alt.Chart]:
             filled=True, opacity=1, size=130, stroke=style.theme.background, strokeWidth=1.4
         )
         .encode(
-            x=alt.X("rank:Q"), y=alt.Y("residual:Q"), fill=_fill(), shape=shape, tooltip=tooltip
+            x=alt.X("rank:Q"),
+            y=alt.Y("residual:Q"),
+            fill=_fill(),
+            shape=shape,
+            tooltip=tooltip,
+            description=alt.Description("label:N"),
         )
     ]
 

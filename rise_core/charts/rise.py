@@ -143,7 +143,7 @@ def rise_chart(
 def on_axes(parts: Sequence[alt.Chart], x: alt.X, y: alt.Y) -> list[alt.Chart]:
     """Put the axes on a layer of their own, below the others, which share its scales."""
     frame = pd.DataFrame({"rank": [0.0], "residual": [0.0]})
-    return [alt.Chart(frame).mark_point(opacity=0).encode(x=x, y=y), *parts]
+    return [alt.Chart(frame).mark_point(opacity=0, aria=False).encode(x=x, y=y), *parts]
 
 
 def hover_unit(ev: Evaluation) -> str:

@@ -95,7 +95,8 @@ def curve_table(curves: Curves, total: int = TOTAL_POINTS) -> pd.DataFrame:
 def knee_table(curves: Curves, view: View) -> pd.DataFrame:
     """Knees that exist: ``curve``, ``side``, ``rank``, ``residual`` and what the hover tells.
 
-    ``rank`` is the curve's own percentile in the group view and the global one in the other.
+    ``rank`` is the curve's own percentile in the group view and the global one in the other;
+    ``label`` is what a screen reader says.
     """
     rows = []
     for label, curve in curves.all.items():
@@ -112,11 +113,13 @@ def knee_table(curves: Curves, view: View) -> pd.DataFrame:
                     "own_percentile": knee.own_percentile,
                     "strength": knee.strength,
                     "shape": knee.shape,
+                    "label": f"{label}, {side}: residual {knee.residual:+.3f}, "
+                    f"{knee.percentile:.1%} of all rows lie below",
                 }
             )
     columns = (
         *("curve", "side", "rank", "residual"),
-        *("percentile", "own_percentile", "strength", "shape"),
+        *("percentile", "own_percentile", "strength", "shape", "label"),
     )
     return pd.DataFrame(rows, columns=list(columns))
 

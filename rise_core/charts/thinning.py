@@ -89,8 +89,7 @@ def _chosen(curve: Curve, even: int, per_end: int, keep: Iterable[float]) -> Ind
     parts.append(_index_at(curve, np.array([0.5])))
     for knee in (curve.left_knee, curve.right_knee):
         if knee is not None:
-            # Around a knee of tied residuals the marker sits in the middle of the run.
-            parts.append(np.array([knee.index]))
+            # Both ends of a run of equal residuals: the marker sits in the middle of it.
             parts.append(np.searchsorted(curve.residuals, [knee.residual], "left"))
             parts.append(np.searchsorted(curve.residuals, [knee.residual], "right") - 1)
     index = np.unique(np.concatenate(parts).round().astype(np.intp))

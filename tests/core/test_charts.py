@@ -145,6 +145,22 @@ def test_knees_and_medians_of_a_long_curve_have_their_point(settings: dict[str, 
         assert low <= high
 
 
+def test_a_knee_among_equal_residuals_has_both_ends_of_its_run() -> None:
+    # Scores with two decimals: residuals in runs of a hundred, a step apart that no one would see.
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 2, 20_011)
+    p = np.clip(rng.normal(0.35 + 0.3 * y, 0.2), 0, 1).round(2)
+    curve = evaluate(y, p, sensitive_features=["a"] * y.size).overall
+    knee = curve.left_knee
+    assert knee is not None
+    first = np.searchsorted(curve.residuals, knee.residual, "left")
+    last = np.searchsorted(curve.residuals, knee.residual, "right") - 1
+    assert last - first > 20
+    ranks = curve_points(curve, even=20, per_end=5)["rank"].to_numpy()
+    for index in (first, last):
+        assert np.abs(ranks - index / curve.n).min() < 1e-9
+
+
 def test_ends_are_drawn_more_densely_than_the_middle() -> None:
     rank = curve_points(make(100_000).overall)["rank"]
     assert (rank < 0.01).sum() > 3 * ((rank > 0.5) & (rank < 0.51)).sum()
@@ -195,6 +211,7 @@ def test_knees_sit_where_the_evaluation_says(view: Any) -> None:
         own, everyone = curve.right_knee.own_percentile, curve.right_knee.percentile
         assert row["rank"] == pytest.approx(own if view == "groups" else everyone)
         assert row["residual"] == pytest.approx(curve.right_knee.residual)
+        assert row["label"].startswith(f"{label}, right knee: residual {row['residual']:+.3f}")
 
 
 def test_undefined_knees_draw_nothing() -> None:

@@ -1,0 +1,169 @@
+"""Accuracy against a fairness indicator: which models no other one beats on both."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import altair as alt
+import pandas as pd
+
+from rise_core.charts.theme import FONT, ThemeName, apply_theme, theme_of
+from rise_core.wording import METRICS, format_short
+
+__all__ = ["TRADEOFF_COLUMNS", "tradeoff_chart"]
+
+TRADEOFF_COLUMNS = ("model", "x", "x_low", "x_high", "y", "y_low", "y_high", "on_front", "unstable")
+_AIR = 0.08
+
+
+def tradeoff_chart(
+    frame: pd.DataFrame,
+    fairness: str,
+    *,
+    baseline: float = math.nan,
+    theme: ThemeName = "light",
+    width: int | Literal["container"] = "container",
+    height: int = 380,
+) -> alt.LayerChart:
+    """One dot a model with its intervals, the front, and the majority baseline.
+
+    Parameters
+    ----------
+    frame : `TRADEOFF_COLUMNS`; x is the fairness indicator, y the accuracy. Rows without a value
+        are not drawn
+    fairness : key of the fairness indicator
+    baseline : accuracy of always deciding for the more frequent label
+    theme, width, height : as in ``rise_chart``
+
+    Notes
+    -----
+    The plot zooms and pans, so that models on top of each other come apart. An interval that a
+    runaway denominator makes is cut at the plot's edge; a model beyond it stands on the edge, with
+    its value.
+    """
+    look = theme_of(theme)
+    metric = METRICS[fairness]
+    rows = frame.dropna(subset=["x", "y"]).reset_index(drop=True)
+    rows["front"] = rows["on_front"].map({True: "no model is better on both", False: "beaten"})
+    x_domain = _domain(rows, "x")
+    y_domain = _domain(rows, "y", extra=baseline)
+    rows["shown"] = rows["x"].clip(*x_domain)
+    rows["text"] = [
+        str(row["model"]) + ("" if row["shown"] == row["x"] else f" ({format_short(row['x'])} ▸)")
+        for row in rows.to_dict("records")
+    ]
+    x = alt.X(
+        "shown:Q",
+        title=f"{metric.name}, {metric.meaning} {metric.arrow}",
+        scale=alt.Scale(domain=x_domain, nice=False),
+        axis=alt.Axis(tickCount=6),
+    )
+    y = alt.Y(
+        "y:Q",
+        title="Accuracy ↑",
+        scale=alt.Scale(domain=y_domain, nice=False),
+        axis=alt.Axis(tickCount=6),
+    )
+    colour = alt.Color(
+        "front:N",
+        title=None,
+        scale=alt.Scale(
+            domain=["no model is better on both", "beaten"],
+            range=[look.groups[1], look.accent],
+        ),
+        legend=alt.Legend(orient="top", symbolType="circle", symbolSize=90),
+    )
+    base = alt.Chart(rows)
+    bars = base.mark_rule(strokeWidth=1.2, opacity=0.55, clip=True)
+    dots = base.mark_point(filled=True, size=95, opacity=1, clip=True).encode(
+        x=x,
+        y=y,
+        color=colour,
+        shape=alt.Shape(
+            "front:N",
+            legend=None,
+            scale=alt.Scale(
+                domain=["no model is better on both", "beaten"], range=["diamond", "circle"]
+            ),
+        ),
+        tooltip=[
+            alt.Tooltip("model:N", title="Model"),
+            alt.Tooltip("y:Q", title="Accuracy", format=".3f"),
+            alt.Tooltip("x:Q", title=metric.name, format=".4g"),
+            alt.Tooltip("x_low:Q", title="from", format=".4g"),
+            alt.Tooltip("x_high:Q", title="to", format=".4g"),
+        ],
+    )
+    beyond = rows["shown"] != rows["x"]
+    style = {"fontSize": 11, "color": look.text, "font": FONT}
+    inside = alt.Chart(rows[~beyond]).mark_text(dy=-12, clip=True, **style)
+    outside = alt.Chart(rows[beyond]).mark_text(dx=-10, dy=-9, align="right", **style)
+    names = [layer.encode(x=x, y=y, text="text:N") for layer in (inside, outside)]
+    front = (
+        alt.Chart(rows[rows["on_front"].astype(bool)].sort_values("x"))
+        .mark_line(strokeDash=[4, 3], strokeWidth=1.2, color=look.groups[1], clip=True)
+        .encode(x=x, y=y, order="shown:Q")
+    )
+    layers = [
+        bars.encode(x=_from(x, "x_low"), x2="x_high:Q", y=y, color=colour),
+        bars.encode(x=x, y=_from(y, "y_low"), y2="y_high:Q", color=colour),
+        front,
+        dots,
+        *names,
+    ]
+    if not math.isnan(baseline):
+        level = alt.Chart(pd.DataFrame({"y": [baseline], "text": ["majority baseline"]}))
+        layers += [
+            level.mark_rule(color=look.muted, strokeDash=[2, 3]).encode(y=y),
+            level.mark_text(
+                align="left", dx=4, dy=-6, fontSize=10.5, color=look.muted, clip=True
+            ).encode(y=y, x=alt.value(0), text="text:N"),
+        ]
+    layers[3] = layers[3].add_params(alt.selection_interval(bind="scales", name="zoom"))
+    chart = alt.layer(*layers).properties(
+        width=width, height=height, description=_describe(rows, metric.name)
+    )
+    themed: alt.LayerChart = apply_theme(chart, look)
+    return themed
+
+
+def _from(channel: Any, column: str) -> Any:
+    """Return a copy of a channel that reads another column."""
+    other = channel.copy()
+    other.shorthand = f"{column}:Q"
+    return other
+
+
+def _domain(rows: pd.DataFrame, axis: str, extra: float = math.nan) -> list[float]:
+    """Ends of an axis: all values, and the intervals of the models whose numbers are steady."""
+    steady = rows[~rows["unstable"].astype(bool)] if axis == "x" else rows
+    ends = pd.concat(
+        [
+            rows[axis] if steady.empty else steady[axis],
+            steady[f"{axis}_low"],
+            steady[f"{axis}_high"],
+            pd.Series([extra]),
+        ]
+    ).dropna()
+    ends = ends[ends.abs() != math.inf]
+    if ends.empty:
+        return [0.0, 1.0]
+    values = steady[axis] if not steady.empty else rows[axis]
+    centre, reach = float(values.median()), float((values - values.median()).abs().median())
+    # One interval of hundreds would press all models into a corner.
+    if axis == "x" and len(values) > 2:
+        far = 10 * max(reach, 0.1 * abs(centre), 1e-3)
+        ends = ends[(ends - centre).abs() <= far] if (ends - centre).abs().max() > far else ends
+    low, high = float(ends.min()), float(ends.max())
+    air = _AIR * (high - low) or 0.05
+    return [low - air, high + air]
+
+
+def _describe(rows: pd.DataFrame, name: str) -> str:
+    if rows.empty:
+        return f"Accuracy against {name}: no model has both values."
+    best = ", ".join(rows.loc[rows["on_front"].astype(bool), "model"].astype(str))
+    return (
+        f"Accuracy against {name} of {len(rows)} models. No model is better on both than: {best}."
+    )
