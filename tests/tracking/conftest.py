@@ -40,6 +40,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.is_relative_to(here):
             for line in FOREIGN_WARNINGS:
                 item.add_marker(pytest.mark.filterwarnings(line))
+            if _wants_server(item):
+                # one server for all, where tests are spread over processes
+                item.add_marker(pytest.mark.xdist_group("mlflow-server"))
+
+
+def _wants_server(item: pytest.Item) -> bool:
+    names = set(getattr(item, "fixturenames", ()))
+    if names & {"server_url", "on_server", "proxy"}:
+        return True
+    return "workspace" in names and "[server" in item.nodeid
 
 
 def free_port() -> int:
