@@ -500,7 +500,8 @@ class Sampler:
                 sums.append((x.sum(axis=0) if w is None else w @ x)[None, :])
             block = (groups, sums, None)
         spread = [spread_over(self.grid, g.strand, g.cumulative) for g in block[0]]
-        share = [s[0] / s[0, -1] for s in spread]
+        with np.errstate(invalid="ignore"):  # no weight, as at equal base rates that are undefined
+            share = [s[0] / s[0, -1] for s in spread]
         self._signs = tuple(
             np.sign(share[i] - share[j]) * self.grid.widths
             for i, j in combinations(range(self.k), 2)
