@@ -119,18 +119,16 @@ def areas_between(
     np.abs(height, out=height)
     height *= widths
 
-    def area_to(q: float) -> float:
-        if q <= 0:
-            return 0.0
-        if q >= 1:
-            return float(height.sum())
+    upto, so_far, start = [], 0.0, 0
+    for q in cuts:
+        # Below `inside` both distribution functions lie under q, from `done` on neither does.
         at_a, at_b = np.searchsorted(f_a, q, "left"), np.searchsorted(f_b, q, "left")
-        inside, done = min(int(at_a), int(at_b)), max(int(at_a), int(at_b))
-        edge = slice(inside, min(done, widths.size))
+        inside, done = (min(int(at), widths.size) for at in sorted((at_a, at_b)))
+        so_far += float(height[start:inside].sum())
+        start = inside
+        edge = slice(inside, done)
         clipped = np.abs(np.minimum(f_a[edge], q) - np.minimum(f_b[edge], q))
-        return float(height[:inside].sum() + np.dot(clipped, widths[edge]))
-
-    upto = [area_to(q) for q in cuts]
+        upto.append(so_far + float(np.dot(clipped, widths[edge])))
     return [high - low for low, high in pairwise(upto)]
 
 
