@@ -167,7 +167,7 @@ def _panel(
     room: int | None = None,
 ) -> alt.LayerChart:
     curves = replace(tables.curves_of(ev, color_by), pooled=style.palette.pooled)
-    parts = draw.zero_layer(panel, style.theme)
+    parts = draw.zero_layer(style.theme)
     parts += draw.gap_layers(tables.gap_table(curves, ranks=80), curves.labels, style)
     points = tables.curve_table(curves, total=POINTS)
     parts += draw.curve_layer(points, style, None, width=1.7, listed=room is not None, room=room)

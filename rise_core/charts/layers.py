@@ -96,8 +96,8 @@ def _stroke() -> alt.Stroke:
     return alt.Stroke("paint:N", scale=None)
 
 
-def zero_layer(panel: Panel, theme: Theme) -> list[alt.Chart]:
-    """Line of no error, and the headroom's lower edge."""
+def zero_layer(theme: Theme) -> list[alt.Chart]:
+    """Line of no error."""
     zero = alt.Chart(pd.DataFrame({"residual": [0.0]}))
     return [zero.mark_rule(color=theme.zero, strokeWidth=1.2).encode(y=alt.Y("residual:Q"))]
 

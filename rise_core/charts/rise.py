@@ -101,7 +101,7 @@ def rise_chart(
         strip = share_strip(_shares(ev, curves, color_by), curves.labels, panel)
     unit = hover_unit(ev)
 
-    parts: list[alt.Chart] = draw.zero_layer(panel, look)
+    parts: list[alt.Chart] = draw.zero_layer(look)
     if show_segments:
         # Shares of W1 belong to the gap between the compared groups; other colours show another.
         own = curves.groups is ev.groups
