@@ -517,13 +517,42 @@ class Store:
             # MLflow's own wait for a server that has gone is long: look first
             self.check()
         try:
-            result = call()
+            result = self._watched(call)
         except RiseError:
             raise
         except Exception as error:
             raise self._explain(what, error) from error
         self._seen_alive = time.monotonic()
         return result
+
+    def _watched(self, call: Callable[[], T]) -> T:
+        """Wait for a call, and look meanwhile whether the server is alive.
+
+        MLflow gives a server that hangs a minute and more; a long listing needs that time, a dead
+        server does not. The abandoned call ends by itself in its thread.
+        """
+        if self.address.path is not None:
+            return call()
+        outcome: list[T] = []
+        failure: list[BaseException] = []
+        done = threading.Event()
+
+        def work() -> None:
+            try:
+                outcome.append(call())
+            except BaseException as error:
+                failure.append(error)
+            finally:
+                done.set()
+
+        threading.Thread(target=work, name="rise-call", daemon=True).start()
+        patience = self._timeout
+        while not done.wait(patience):
+            self.check()
+            patience = min(2 * patience, 60.0)
+        if failure:
+            raise failure[0]
+        return outcome[0]
 
     def _explain(self, what: str, error: Exception) -> RiseError:
         code = str(getattr(error, "error_code", ""))
@@ -557,7 +586,7 @@ class Store:
         try:
             if files is None:
                 files = open_files(run.artifact_uri, self.address)
-            return call(files)
+            return self._watched(partial(call, files))
         except RiseError:
             raise
         except Exception as error:

@@ -246,22 +246,26 @@ class Proxy:
     """Stands before the real server: counts requests, and can spoil answers.
 
     `spoil` gets path, status and body, and returns what to answer: (status, body), or None to
-    hang up. `dead` makes it hang up on everything.
+    hang up. `dead` makes it hang up on everything; while `answers` is cleared it keeps all
+    waiting, a minute at most.
     """
 
     url: str = ""
     requests: list[str] = field(default_factory=list)
     spoil: Callable[[str, int, bytes], tuple[int, bytes] | None] | None = None
     dead: bool = False
+    answers: threading.Event = field(default_factory=threading.Event)
 
 
 @pytest.fixture
-def proxy(server_url: str, serve: Callable[[Answer], str]) -> Proxy:
+def proxy(server_url: str, serve: Callable[[Answer], str]) -> Iterator[Proxy]:
     made = Proxy()
+    made.answers.set()
     host = server_url.removeprefix("http://")
 
     def answer(request: http.server.BaseHTTPRequestHandler) -> None:
         made.requests.append(f"{request.command} {request.path}")
+        made.answers.wait(60)
         if made.dead:
             request.close_connection = True
             return
@@ -285,4 +289,5 @@ def proxy(server_url: str, serve: Callable[[Answer], str]) -> Proxy:
         send(request, status, data, kind)
 
     made.url = serve(answer)
-    return made
+    yield made
+    made.answers.set()

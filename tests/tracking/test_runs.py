@@ -157,6 +157,32 @@ def test_server_dies_and_comes_back(on_server, proxy) -> None:
     assert [run.name for run in store.runs(on_server.experiment_id).runs] == ["survivor"]
 
 
+def test_a_server_that_hangs_in_the_middle(on_server, proxy) -> None:
+    """MLflow's own client would wait a minute here."""
+    on_server.run("survivor")
+    store = connect(proxy.url, timeout=1)
+    proxy.answers.clear()
+    started = time.monotonic()
+    with pytest.raises(ServerUnreachableError, match="did not answer within 1 s"):
+        store.runs(on_server.experiment_id)
+    assert time.monotonic() - started < 5
+    proxy.answers.set()
+    assert [run.name for run in store.runs(on_server.experiment_id).runs] == ["survivor"]
+
+
+def test_a_long_answer_is_waited_for_while_the_server_lives(on_server, proxy) -> None:
+    on_server.run("slow")
+    store = connect(proxy.url, timeout=1)
+
+    def slow(path: str, status: int, body: bytes) -> tuple[int, bytes]:
+        if "runs/search" in path:
+            time.sleep(2.5)
+        return status, body
+
+    proxy.spoil = slow
+    assert [run.name for run in store.runs(on_server.experiment_id).runs] == ["slow"]
+
+
 def test_a_server_long_unseen_is_looked_at_first(on_server, proxy) -> None:
     store = connect(proxy.url, timeout=2)
     store._seen_alive -= 60
