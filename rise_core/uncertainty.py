@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from math import isnan
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -42,8 +43,7 @@ class Uncertainty:
     resampled : what a bootstrap draws, "rows" or "clusters"
     within : what labels are exchanged within, such as "environment"; None for all rows
     places : number of cells of the curve, or None where every row is a place of its own
-    cell_error : largest change of a rank, a residual or an area that the cells make; intervals are
-        moved by it. 0 without cells
+    cell_error : largest change of a median position or an area by the cells; 0 without cells
     notes : what a reader should know
     """
 
@@ -144,8 +144,32 @@ def uncertainty(
     an absolute value cannot be resampled where it is 0. shared definition: method, "Uncertainty".
     Knees of replicates are always the most prominent ones, also where the evaluation used kneed.
     """
+    if isnan(ev.indicators.accuracy):
+        return _nothing_to_resample(ev, confidence, random_state)
     rules = estimate(ev, n_boot, n_perm, confidence, random_state)
     return summarise(rules, n_boot, n_perm, random_state)
+
+
+def _nothing_to_resample(ev: Evaluation, confidence: float, random_state: int) -> Uncertainty:
+    """Estimates without interval and null: equal base rates that are undefined leave no rows."""
+    reason = ev.undefined.get("base_rates") or ev.undefined.get("accuracy")
+    return Uncertainty(
+        indicators={
+            name: Estimate("indicator", name, value, reason=reason) for name, value in ev.indicators
+        },
+        displacements=(),
+        segments=(),
+        denominators=(),
+        n_boot=0,
+        n_perm=0,
+        confidence=confidence,
+        random_state=random_state,
+        resampled="rows" if ev.predictions.cluster is None else "clusters",
+        within=_within(ev),
+        places=None,
+        cell_error=0.0,
+        notes=() if reason is None else (reason,),
+    )
 
 
 def estimate(
@@ -201,8 +225,8 @@ def _notes(ev: Evaluation, sampler: Sampler, no_null: bool) -> tuple[str, ...]:
             )
     if ev.settings.detector == "kneed":
         notes.append(
-            "Knees of replicates are the most prominent ones; the values shown use kneed, so their "
-            "intervals are those of the other detector, moved to the value."
+            "Replicates use the most prominent knees. The values shown use kneed, so a value may "
+            "lie outside its interval."
         )
     if not sampler.exact:
         notes.append(
