@@ -77,13 +77,20 @@ def table() -> None:
         )
     picked = runs_table.run_table(shown, lines, None if bare else noise, stage.theme)
     with buttons:
-        diagnose = st.button("Diagnose", type="primary", disabled=len(picked) != 1)
-        if len(picked) == 1:
-            st.text(f"{picked[0].name}")
+        one, several = len(picked) == 1, 2 <= len(picked) <= switches.MOST_COMPARED
+        diagnose = st.button("Diagnose", type="primary", disabled=not one)
+        compare = st.button("Compare", type="primary", disabled=not several)
+        if one:
+            st.text(picked[0].name)
+        elif picked:
+            st.text(f"{len(picked)} runs")
         else:
-            st.caption("Select a run to see where it errs, and for whom.")
+            st.caption("Select a run to see where it errs and for whom, or several to compare.")
     if diagnose:
         st.switch_page("pages/diagnose.py", query_params=address.query_for(run=picked[0].id))
+    if compare:
+        chosen = address.listed(run.id for run in picked)
+        st.switch_page("pages/compare.py", query_params=address.query_for(runs=chosen))
     broken = runs_table.unreadable(shown, lines)
     if broken:
         with st.expander(f"{len(broken)} of these runs cannot be evaluated"):

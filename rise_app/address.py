@@ -6,7 +6,7 @@ a link or went back, the address wins; where a widget changed, the widget does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import isnan
 from typing import Any, TypeVar
 
@@ -18,6 +18,7 @@ __all__ = [
     "linked_many",
     "linked_number",
     "linked_text",
+    "listed",
     "query_for",
     "remember",
 ]
@@ -127,7 +128,7 @@ def linked_number(
     def write(value: T) -> str:
         return f"{value:g}"
 
-    ends = {"min_value": low, "max_value": high, "step": step}
+    ends: dict[str, Any] = {"min_value": low, "max_value": high, "step": step}
     return _tied(st.slider, label, name, default, read, write, **ends, **arguments)
 
 
@@ -170,6 +171,11 @@ def _tied(
     widget(label, key=key, on_change=take, **arguments)
     keep(wanted)
     return wanted
+
+
+def listed(values: Iterable[str]) -> str:
+    """Return several values as they stand in the address."""
+    return _BETWEEN.join(values)
 
 
 def query_for(**changes: str | None) -> dict[str, str]:

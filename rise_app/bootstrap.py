@@ -43,6 +43,7 @@ PAGES = {
             ":material/show_chart:",
             "Where does this model err, and for whom?",
         ),
+        Page("pages/compare.py", "Compare", ":material/balance:", "Which one do we take?"),
     )
 }
 

@@ -21,6 +21,7 @@ __all__ = [
     "legend_html",
     "reading_html",
     "section_html",
+    "strip_html",
     "title_html",
 ]
 
@@ -140,31 +141,56 @@ def _domain(row: CardRow) -> tuple[float, float]:
 
 
 def _strip(row: CardRow, metric: Metric) -> str:
+    """Draw a row's strip on the scale that suits its indicator."""
+    return strip_html(
+        row.value,
+        _domain(row),
+        low=row.low,
+        high=row.high,
+        null_low=row.null_low,
+        null_high=row.null_high,
+        ideal=1.0 if metric.better == "one" else nan,
+        text=_sentence(row, metric),
+    )
+
+
+def strip_html(
+    value: float,
+    domain: tuple[float, float],
+    *,
+    low: float = nan,
+    high: float = nan,
+    null_low: float = nan,
+    null_high: float = nan,
+    ideal: float = nan,
+    text: str = "",
+) -> str:
     """Draw value, interval and null on one line; an end beyond the scale becomes an arrow.
 
     Boxes and not SVG: Streamlit strips SVG from HTML.
     """
-    low, high = _domain(row)
+    start, stop = domain
 
-    def at(value: float) -> float:
-        return 100 * (min(max(value, low), high) - low) / (high - low)
+    def at(number: float) -> float:
+        return 100 * (min(max(number, start), stop) - start) / ((stop - start) or 1.0)
 
-    def stretch(kind: str, start: float, stop: float) -> str:
-        left = at(start)
-        return f'<span class="{kind}" style="left:{left:.1f}%;width:{at(stop) - left:.1f}%"></span>'
+    def stretch(kind: str, first: float, last: float) -> str:
+        left = at(first)
+        return f'<span class="{kind}" style="left:{left:.1f}%;width:{at(last) - left:.1f}%"></span>'
 
     parts = ['<span class="axis"></span>']
-    if not isnan(row.null_low):
-        parts.append(stretch("null", row.null_low, row.null_high))
-    if metric.better == "one":
-        parts.append(f'<span class="ideal" style="left:{at(1):.1f}%"></span>')
-    if not isnan(row.low):
-        parts.append(stretch("interval", row.low, row.high))
-        if row.high > high:
+    if not isnan(null_low):
+        parts.append(stretch("null", null_low, null_high))
+    if not isnan(ideal):
+        parts.append(f'<span class="ideal" style="left:{at(ideal):.1f}%"></span>')
+    if not isnan(low):
+        parts.append(stretch("interval", low, high))
+        if low < start:
+            parts.append('<span class="beyond left"></span>')
+        if high > stop:
             parts.append('<span class="beyond"></span>')
-    parts.append(f'<span class="dot" style="left:{at(row.value):.1f}%"></span>')
-    sentence = escape(_sentence(row, metric))
-    return f'<div class="rise-strip" role="img" aria-label="{sentence}">{"".join(parts)}</div>'
+    parts.append(f'<span class="dot" style="left:{at(value):.1f}%"></span>')
+    return f'<div class="rise-strip" role="img" aria-label="{escape(text)}">{"".join(parts)}</div>'
 
 
 def title_html(title: str, detail: str = "") -> str:
@@ -189,10 +215,10 @@ def legend_html(ev: Evaluation, known: Uncertainty) -> str:
     )
 
 
-def reading_html(sentences: Sequence[Sentence]) -> str:
-    """Return the reading as a list of sentences."""
+def reading_html(sentences: Sequence[Sentence], heading: str = "Reading") -> str:
+    """Return a reading as a list of sentences."""
     items = "".join(f"<li>{escape(sentence.text)}</li>" for sentence in sentences)
-    return f'{section_html("Reading")}<ul class="rise-reading">{items}</ul>'
+    return f'{section_html(heading)}<ul class="rise-reading">{items}</ul>'
 
 
 def section_html(text: str) -> str:

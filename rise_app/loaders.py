@@ -6,13 +6,18 @@ hashing the data: Streamlit hashes only a sample of a large frame.
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import add_script_run_ctx, get_script_run_ctx
 
+from rise_app.mapping import roles_for
 from rise_core import Evaluation, Predictions, Settings, evaluate_predictions
 from rise_core.columns import Roles
-from rise_core.exceptions import ColumnError
+from rise_core.exceptions import ColumnError, RiseError
 from rise_core.tracking import Experiment, Run, Store, Table
 
 __all__ = [
@@ -21,11 +26,14 @@ __all__ = [
     "Analysis",
     "Question",
     "answer",
+    "attributes_in",
     "environment_of",
+    "environments_in",
     "evaluation",
     "experiments",
     "find_run",
     "load_table",
+    "load_tables",
     "predictions_of",
     "question_of",
     "runs_of",
@@ -35,6 +43,7 @@ ALL_ROWS = "(all)"
 HELD_OUT = "(held out)"
 
 _LIST_SECONDS = 30
+_AT_ONCE = 8
 RUNS_AT_ONCE = 500
 
 
@@ -89,7 +98,7 @@ def stamp(run: Run) -> str:
     return f"{run.status} {run.end_time}"
 
 
-@st.cache_resource(max_entries=48, show_spinner="Fetching predictions …")
+@st.cache_resource(max_entries=64, show_spinner=False)
 def _table(uri: str, run_id: str, stamp: str, path: str | None, _store: Store, _run: Run) -> Table:
     return _store.load(_run, path)
 
@@ -99,6 +108,48 @@ def load_table(store: Store, run: Run, path: str | None = None) -> Table:
     if run.running:
         return store.load(run, path)
     return _table(store.uri, run.id, stamp(run), path, store, run)
+
+
+Loaded = tuple[Table, Roles, Predictions]
+
+
+def load_tables(
+    store: Store, runs: Sequence[Run]
+) -> tuple[dict[str, Loaded], dict[str, RiseError]]:
+    """Fetch and check the tables of runs, eight at a time; by run id, and what failed."""
+    context = get_script_run_ctx()
+
+    def join() -> None:
+        add_script_run_ctx(threading.current_thread(), context)
+
+    def load(run: Run) -> Loaded | RiseError:
+        try:
+            table = load_table(store, run)
+            roles = roles_for(store, run, table)
+            return table, roles, predictions_of(table, roles)
+        except RiseError as error:
+            return error
+
+    with (
+        st.spinner("Fetching predictions …"),
+        ThreadPoolExecutor(_AT_ONCE, initializer=join) as pool,
+    ):
+        found = dict(zip([run.id for run in runs], pool.map(load, runs), strict=True))
+    return (
+        {run_id: item for run_id, item in found.items() if not isinstance(item, RiseError)},
+        {run_id: item for run_id, item in found.items() if isinstance(item, RiseError)},
+    )
+
+
+def attributes_in(tables: Iterable[Loaded]) -> list[str]:
+    """Return the sensitive columns that any of the tables has."""
+    return list(dict.fromkeys(name for *_, rows in tables for name in rows.features))
+
+
+def environments_in(tables: Iterable[Loaded]) -> list[str]:
+    """Return the environments that any of the tables has."""
+    factors = [rows.environment for *_, rows in tables]
+    return list(dict.fromkeys(label for f in factors if f is not None for label in f.labels))
 
 
 @st.cache_resource(max_entries=48, show_spinner=False)

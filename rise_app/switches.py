@@ -17,6 +17,7 @@ from rise_core.residuals import RESIDUALS
 from rise_core.tracking import Experiment, Run, Store
 
 __all__ = [
+    "MOST_COMPARED",
     "RATES",
     "choose_attribute",
     "choose_environment",
@@ -24,11 +25,14 @@ __all__ = [
     "choose_experiment",
     "choose_from_store",
     "choose_run",
+    "choose_runs",
     "choose_settings",
     "filter_runs",
     "page_of",
 ]
 
+MOST_COMPARED = 20
+_FIRST_COMPARED = 8
 _THRESHOLD = 0.5
 RATES = {"observed": "as observed", "equal": "equal"}
 """What the two kinds of base rates are called."""
@@ -144,6 +148,32 @@ def _run_name(run: Run) -> str:
     if run.running:
         parts.append("running")
     return ", ".join(parts)
+
+
+def choose_runs(store: Store, experiment: Experiment) -> list[Run]:
+    """Choose the runs to compare, in the order chosen; at first one of each algorithm.
+
+    Raises
+    ------
+    TrackingError
+        the experiment has no runs
+    """
+    runs = loaders.runs_of(store, experiment.id)
+    if not runs:
+        raise TrackingError(f"Experiment {experiment.name!r} has no runs. Choose another one.")
+    first = list({str(run.algorithm): run for run in reversed(runs)}.values())[::-1]
+    found = {run.id: run for run in runs}
+    picked = linked_many(
+        st.multiselect,
+        "Runs",
+        list(found),
+        "runs",
+        default=[run.id for run in first[:_FIRST_COMPARED]],
+        format_func=lambda run_id: _run_name(found[run_id]),
+        max_selections=MOST_COMPARED,
+        placeholder="Pick two or more runs",
+    )
+    return [found[run_id] for run_id in picked]
 
 
 def choose_environment(run: Run, predictions: Predictions) -> str:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isnan
 from typing import TYPE_CHECKING
 
-from rise_core.wording import format_number
+from rise_core.wording import METRICS, format_number
 
 if TYPE_CHECKING:
+    from rise_core.comparison import Comparison
     from rise_core.evaluation import Evaluation
     from rise_core.uncertainty import Uncertainty
 
-__all__ = ["Sentence", "read"]
+__all__ = ["Sentence", "read", "read_comparison"]
 
 # A segment is said to carry "most" of a gap only where even the low end of its share does.
 _MOST = 0.5
 # Base rates nearer than this explain no gap worth a sentence.
 _SAME_RATE = 0.02
+_NAMED = 6
 
 
 @dataclass(frozen=True)
@@ -194,3 +197,94 @@ def _knees(ev: Evaluation, known: Uncertainty) -> list[Sentence]:
         )
         return [Sentence("knees", text, ("f_shift", "f_acc"))]
     return []
+
+
+def read_comparison(found: Comparison, fairness: str) -> tuple[Sentence, ...]:
+    """Say what a comparison supports, on accuracy and on one fairness indicator.
+
+    Parameters
+    ----------
+    found : models side by side
+    fairness : key of the fairness indicator
+
+    Returns
+    -------
+    Sentences in reading order; a model is called better only where the interval of the difference
+    leaves out 0.
+    """
+    metric = METRICS[fairness]
+    sentences = [
+        _best(found, "accuracy", "the most accurate"),
+        _baseline_of(found),
+        _best(found, fairness, f"the fairest by {metric.name}"),
+    ]
+    like_random = [
+        name for name, u in found.uncertainties.items() if u[fairness].distinguishable is False
+    ]
+    if like_random:
+        text = f"{metric.name} of {_list(like_random)} is not told from that of a random grouping."
+        sentences.append(Sentence("null", text, (fairness,)))
+    sentences.append(_front(found, fairness))
+    shaky = [name for name, u in found.uncertainties.items() if u[fairness].unstable]
+    if shaky:
+        text = (
+            f"{metric.name} of {_list(shaky)} divides by a number that may be 0: do not rank by it."
+        )
+        sentences.append(Sentence("unstable", text, (fairness,)))
+    if not found.paired:
+        text = "The models stand on different rows: differences are noisier than on shared ones."
+        sentences.append(Sentence("rows", text, ()))
+    return tuple(sentences)
+
+
+def _best(found: Comparison, key: str, title: str) -> Sentence:
+    ranking = found.ranking(key).to_dict("records")
+    named = [row for row in ranking if row["from_best"] is not None]
+    if not named:
+        text = f"{METRICS[key].name} is undefined for every model."
+        return Sentence("best", text, (key,))
+    first, *others = named
+    even = [str(row["model"]) for row in others if row["from_best"] == "not distinguishable"]
+    worse = [str(row["model"]) for row in others if row["from_best"] == "worse"]
+    interval = "" if isnan(first["low"]) else f", {_range(first['low'], first['high'])}"
+    text = f"{first['model']} is {title} ({METRICS[key].name} {_n(first['value'])}{interval})"
+    if even:
+        text += f", not told apart from {_list(even)}"
+    if worse and even:
+        text += f"; shown to be worse: {_list(worse)}"
+    elif worse:
+        text += "; every other model is shown to be worse"
+    return Sentence("best", text + ".", (key,))
+
+
+def _baseline_of(found: Comparison) -> Sentence:
+    baseline = max(ev.majority_accuracy for ev in found.models.values())
+    better = [n for n, u in found.uncertainties.items() if u["accuracy"].low > baseline]
+    if len(better) == len(found.models):
+        who = "Every model is"
+    elif better:
+        who = f"Only {_list(better)} {'is' if len(better) == 1 else 'are'}"
+    else:
+        who = "No model is shown to be"
+    text = f"{who} more accurate than always deciding for the more frequent label ({_n(baseline)})."
+    return Sentence("baseline", text, ("accuracy",))
+
+
+def _front(found: Comparison, fairness: str) -> Sentence:
+    front = found.pareto(fairness)
+    names = [str(row["model"]) for row in front.to_dict("records") if row["on_front"]]
+    if not names:
+        return Sentence("front", f"No model has both accuracy and {METRICS[fairness].name}.", ())
+    one = len(names) == 1
+    text = (
+        f"By the values alone, {_list(names)} {'is' if one else 'are'} beaten by no model on both "
+        f"accuracy and {METRICS[fairness].name}."
+    )
+    return Sentence("front", text, ("accuracy", fairness))
+
+
+def _list(names: Sequence[str]) -> str:
+    """Names as a person lists them; more than six are counted."""
+    if len(names) > _NAMED:
+        names = [*names[: _NAMED - 1], f"{len(names) - _NAMED + 1} more"]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

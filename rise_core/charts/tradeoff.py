@@ -96,7 +96,7 @@ def tradeoff_chart(
         ],
     )
     beyond = rows["shown"] != rows["x"]
-    style = {"fontSize": 11, "color": look.text, "font": FONT}
+    style: dict[str, Any] = {"fontSize": 11, "color": look.text, "font": FONT}
     inside = alt.Chart(rows[~beyond]).mark_text(dy=-12, clip=True, **style)
     outside = alt.Chart(rows[beyond]).mark_text(dx=-10, dy=-9, align="right", **style)
     names = [layer.encode(x=x, y=y, text="text:N") for layer in (inside, outside)]

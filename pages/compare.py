@@ -1,0 +1,106 @@
+"""The Compare page: which model to take."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from rise_app import compare_views, loaders, switches
+from rise_app.address import linked
+from rise_app.bootstrap import begin
+from rise_app.cards import facts_html, title_html
+from rise_app.compare_views import FAIRNESS, section
+from rise_app.jobs import Jobs, rerun_when_done
+from rise_app.loaders import Analysis
+from rise_app.messages import show_error
+from rise_core.exceptions import RiseError
+from rise_core.wording import METRICS
+
+PATIENCE_SECONDS = 1.0
+
+stage = begin("Compare")
+
+try:
+    with stage.switches:
+        experiment = switches.choose_experiment(loaders.experiments(stage.store))
+    runs = switches.choose_runs(stage.store, experiment)
+except RiseError as error:
+    show_error("The runs cannot be read.", error)
+    st.stop()
+
+names = compare_views.model_names(runs)
+tables, broken = loaders.load_tables(stage.store, runs)
+for run_id, problem in broken.items():
+    show_error(f"{names[run_id]} is left out.", problem)
+runs = [run for run in runs if run.id in tables]
+if len(runs) < 2:
+    st.info("Pick at least two runs that can be read.")
+    st.stop()
+
+with stage.switches:
+    analysis = Analysis(
+        switches.choose_environment_of_many(loaders.environments_in(tables.values())),
+        switches.choose_attribute(loaders.attributes_in(tables.values())),
+        switches.choose_settings(),
+    )
+questions, models = {}, {}
+for run in runs:
+    name, (table, roles, predictions) = names[run.id], tables[run.id]
+    try:
+        questions[name] = loaders.question_of(run, table, roles, predictions, analysis)
+        models[name] = loaders.evaluation(questions[name], predictions)
+    except RiseError as error:
+        show_error(f"{name} is left out.", error)
+if len(models) < 2:
+    st.info("Fewer than two runs can be evaluated with these switches.")
+    st.stop()
+
+comparison = compare_views.ask_comparison(questions, models)
+Jobs.settle([comparison], PATIENCE_SECONDS)
+if not comparison.done():
+    st.html(title_html(f"{len(models)} models on {experiment.name}"))
+    rerun_when_done(comparison, f"Resampling {len(models)} models together …")
+    st.stop()
+try:
+    found = comparison.result()
+except RiseError as error:
+    show_error("These models cannot be compared.", error)
+    st.stop()
+
+st.html(
+    title_html(f"{len(models)} models on {experiment.name}", compare_views.where(questions))
+    + facts_html(compare_views.facts(found))
+)
+bar = st.container(horizontal=True, vertical_alignment="bottom")
+with bar:
+    fairness = linked(
+        st.selectbox,
+        "Fairness by",
+        list(FAIRNESS),
+        "by",
+        default="w1",
+        width=220,
+        format_func=lambda key: f"{METRICS[key].name}, {METRICS[key].meaning}",
+    )
+    baseline = linked(
+        st.selectbox,
+        "Compare with",
+        list(found.models),
+        "baseline",
+        default=next(iter(found.models)),
+        width=260,
+    )
+compare_views.show_matrix(found, fairness, stage.theme)
+left, right = st.columns(2, gap="large")
+with left:
+    section("Trade-off")
+    compare_views.show_tradeoff(found, fairness, stage.theme)
+with right:
+    compare_views.show_summary(found, fairness)
+section(f"Differences to {baseline}")
+compare_views.show_differences(found, baseline, stage.theme)
+section("Curves on the same axes")
+compare_views.show_curves(found, stage.theme)
+algorithms = {names[run.id]: str(run.algorithm) for run in runs}
+if len(set(algorithms.values())) < len(algorithms):
+    section("Seeds folded: mean and range of each algorithm")
+    compare_views.show_folded(found, algorithms)

@@ -1,0 +1,263 @@
+"""Parts of the Compare page: the matrix of indicators, trade-off, differences, curves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from html import escape
+from math import isfinite, isnan, nan
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from rise_app.cards import reading_html, section_html, strip_html
+from rise_app.jobs import jobs
+from rise_app.loaders import ALL_ROWS, Question
+from rise_app.runs_table import groups_text
+from rise_app.switches import RATES
+from rise_core import Comparison, Evaluation, compare
+from rise_core.charts import curve_legend, curve_panels, strip_domain, tradeoff_chart
+from rise_core.charts.theme import ThemeName
+from rise_core.reading import read_comparison
+from rise_core.residuals import RESIDUALS
+from rise_core.tracking import Run
+from rise_core.wording import METRICS, format_short
+
+__all__ = [
+    "FAIRNESS",
+    "ask_comparison",
+    "facts",
+    "model_names",
+    "section",
+    "show_curves",
+    "show_differences",
+    "show_folded",
+    "show_matrix",
+    "show_summary",
+    "show_tradeoff",
+    "where",
+]
+
+_SHOWN = ("accuracy", "dp", "md", "f_mean", "f_shift", "f_acc", "w1")
+FAIRNESS = tuple(key for key in _SHOWN if key != "accuracy")
+_ENDS = ("low", "high", "null_low", "null_high")
+
+
+def model_names(runs: Sequence[Run]) -> dict[str, str]:
+    """Return a short name for each run by its id: the algorithm, and what tells it from others."""
+    plain = [str(run.algorithm) for run in runs]
+    seeded = [
+        name if run.seed is None else f"{name} · {run.seed}"
+        for name, run in zip(plain, runs, strict=True)
+    ]
+    if len(set(plain)) == len(plain):
+        names = plain
+    elif len(set(seeded)) == len(seeded):
+        names = seeded
+    else:
+        names = [f"{run.name} ({run.id[:6]})" for run in runs]
+    return {run.id: name for run, name in zip(runs, names, strict=True)}
+
+
+def ask_comparison(
+    questions: Mapping[str, Question], models: Mapping[str, Evaluation]
+) -> Future[Comparison]:
+    """Begin to compare models; by name."""
+    key = ("comparison", tuple(questions.items()))
+    return jobs().ask(key, lambda: compare(models))
+
+
+def where(questions: Mapping[str, Question]) -> str:
+    """Return the environment that is compared, where it is one for all models."""
+    found = {question.environment for question in questions.values()} - {ALL_ROWS}
+    return found.pop() if len(found) == 1 else ""
+
+
+def facts(found: Comparison) -> dict[str, str]:
+    """Return what the compared numbers stand on."""
+    first = next(iter(found.models.values()))
+    baselines = {f"{ev.majority_accuracy:.3f}" for ev in found.models.values()}
+    rows = found.pairing.how if found.pairing.n is None else f"{found.pairing.n:,}, {_how(found)}"
+    return {
+        "rows": rows,
+        "positive class": first.predictions.pos_label,
+        "groups": groups_text(first),
+        "threshold": f"{first.threshold:g}",
+        "residual": RESIDUALS[first.residual].symbol,
+        "base rates": RATES[first.base_rates],
+        "majority baseline": f"accuracy {' to '.join(sorted(baselines))}",
+        "resamples": f"{found.n_boot} + {found.n_perm} permutations, seed {found.random_state}",
+    }
+
+
+def _how(found: Comparison) -> str:
+    return "the same in every model" if found.paired else "not paired"
+
+
+def show_matrix(found: Comparison, by: str, theme: ThemeName) -> None:
+    """Show all indicators of all models, best first by one of them."""
+    table = found.table
+    order = [str(name) for name in found.ranking(by)["model"]]
+    domains = {key: strip_domain(_named(table, key)) for key in _SHOWN}
+    rows = {(row["model"], row["indicator"]): row for row in _records(table)}
+    head = "".join(
+        f'<th scope="col" title="{escape(METRICS[key].explains)}">{METRICS[key].name} '
+        f'<span class="dir">{METRICS[key].arrow}</span><small>{METRICS[key].meaning}</small></th>'
+        for key in _SHOWN
+    )
+    body = "".join(
+        f'<tr><th scope="row">{escape(name)}</th>'
+        + "".join(_cell(rows[name, key], domains[key]) for key in _SHOWN)
+        + "</tr>"
+        for name in order
+    )
+    st.html(
+        f'<div class="rise-scroll"><table class="rise-matrix rise-{theme}"><thead><tr>'
+        f'<th scope="col">Model</th>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    )
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
+
+
+def _named(table: pd.DataFrame, key: str) -> pd.DataFrame:
+    return table[table["indicator"] == key].rename(columns={"model": "name"})
+
+
+def _cell(row: dict[str, Any], domain: tuple[float, float]) -> str:
+    if isnan(row["value"]):
+        reason = escape(str(row["reason"] or "undefined"))
+        return f'<td title="{reason}"><b>–</b></td>'
+    metric = METRICS[row["indicator"]]
+    faint = ' class="unstable"' if row["unstable"] else ""
+    ends = {end: row[end] for end in _ENDS}
+    sentence = f"{metric.name} {format_short(row['value'])}"
+    if not isnan(row["low"]):
+        sentence += f", interval {format_short(row['low'])} to {format_short(row['high'])}"
+    if not isnan(row["null_low"]):
+        sentence += (
+            f"; random groupings {format_short(row['null_low'])} to "
+            f"{format_short(row['null_high'])}"
+        )
+    if row["unstable"]:
+        sentence += "; unstable: divides by a number that may be 0"
+    strip = strip_html(
+        row["value"], domain, **ends, ideal=1.0 if metric.better == "one" else nan, text=sentence
+    )
+    return f'<td{faint} title="{escape(sentence)}"><b>{format_short(row["value"])}</b>{strip}</td>'
+
+
+def show_summary(found: Comparison, fairness: str) -> None:
+    """Say in words what the intervals support."""
+    st.html(reading_html(read_comparison(found, fairness), "What the numbers support"))
+
+
+def show_tradeoff(found: Comparison, fairness: str, theme: ThemeName) -> None:
+    """Show accuracy against a fairness indicator."""
+    rows = []
+    for point in found.pareto(fairness).to_dict("records"):
+        known = found.uncertainties[str(point["model"])]
+        x, y = known[fairness], known["accuracy"]
+        rows.append(
+            {
+                "model": point["model"],
+                "x": x.value,
+                "x_low": x.low,
+                "x_high": x.high,
+                "y": y.value,
+                "y_low": y.low,
+                "y_high": y.high,
+                "on_front": point["on_front"],
+                "unstable": x.unstable,
+            }
+        )
+    if not any(isfinite(row["x"]) for row in rows):
+        st.text(f"{METRICS[fairness].name} is undefined for every model.")
+        return
+    baseline = max(ev.majority_accuracy for ev in found.models.values())
+    chart = tradeoff_chart(pd.DataFrame(rows), fairness, baseline=baseline, theme=theme)
+    st.altair_chart(chart, theme=None, width="stretch", key="trade-off")
+    st.caption("Scroll to zoom, drag to move, double-click to go back.")
+
+
+def show_differences(found: Comparison, baseline: str, theme: ThemeName) -> None:
+    """Show every model's difference to one of them."""
+    table = found.against(baseline)
+    if table.empty:
+        st.text("Pick a second model to see differences.")
+        return
+    rows = {(row["model"], row["indicator"]): row for row in _records(table)}
+    head = "".join(f'<th scope="col">{METRICS[key].name}</th>' for key in _SHOWN)
+    body = "".join(
+        f'<tr><th scope="row">{escape(name)}</th>'
+        + "".join(_difference(rows[name, key], _reach(table, key)) for key in _SHOWN)
+        + "</tr>"
+        for name in found.models
+        if name != baseline
+    )
+    st.html(
+        f'<div class="rise-scroll"><table class="rise-matrix rise-{theme}"><thead><tr>'
+        f'<th scope="col">minus {escape(baseline)}</th>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+        f'<p class="rise-note">{escape(found.pairing.how.capitalize())}. Line: '
+        f"{found.confidence:.0%} interval of the difference, {found.n_boot} resamples. "
+        "▲ better, ▼ worse where the interval leaves out 0.</p>"
+    )
+
+
+def _reach(table: pd.DataFrame, key: str) -> float:
+    """Half-length of a column's axis around 0."""
+    part = table[table["indicator"] == key].rename(columns={"model": "name", "difference": "value"})
+    low, high = strip_domain(part[["name", "value", "low", "high"]])
+    return max(abs(low), abs(high), 1e-9)
+
+
+_VERDICTS = {"better": "▲", "worse": "▼"}
+
+
+def _difference(row: dict[str, Any], reach: float) -> str:
+    value = row["difference"]
+    if isnan(value):
+        return f'<td title="{escape(str(row["reason"] or "undefined"))}"><b>–</b></td>'
+    mark = _VERDICTS.get(str(row["verdict"]), "")
+    sign = "+" if value > 0 else ""
+    sentence = f"{METRICS[row['indicator']].name}: {row['verdict'] or 'no interval'}"
+    if not isnan(row["low"]):
+        sentence += f", {format_short(row['low'])} to {format_short(row['high'])}"
+    strip = strip_html(
+        value, (-reach, reach), low=row["low"], high=row["high"], ideal=0.0, text=sentence
+    )
+    quiet = "" if mark else ' class="quiet"'
+    shown = f"{sign}{format_short(value)} {mark}"
+    return f'<td{quiet} title="{escape(sentence)}"><b>{shown}</b>{strip}</td>'
+
+
+def show_folded(found: Comparison, algorithms: Mapping[str, str]) -> None:
+    """Show mean and range over the seeds of every algorithm."""
+    folded = found.fold(algorithms)
+    st.dataframe(
+        folded[folded["indicator"].isin(_SHOWN)].assign(
+            indicator=[METRICS[key].name for key in folded["indicator"] if key in _SHOWN]
+        ),
+        hide_index=True,
+        column_config={
+            name: st.column_config.NumberColumn(name.capitalize(), format="%.4g")
+            for name in ("mean", "smallest", "largest")
+        },
+    )
+
+
+def show_curves(found: Comparison, theme: ThemeName) -> None:
+    """Show every model's curves on the same axes, as many side by side as fit."""
+    st.altair_chart(curve_legend(found.models, theme=theme), theme=None, width="stretch")
+    with st.container(horizontal=True, gap="small"):
+        for name, panel in curve_panels(found.models, theme=theme).items():
+            with st.container(width=260):
+                st.altair_chart(panel, theme=None, width="stretch", key=f"curve {name}")
+
+
+def section(text: str) -> None:
+    """Draw a small heading."""
+    st.html(section_html(text))
