@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, reduce
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import inf, isfinite, isnan, nan
 from operator import add
 from typing import TYPE_CHECKING, Any, Literal
@@ -251,7 +251,12 @@ def _evaluate(
         for label, sample, rate in zip(factor.labels, samples, rates, strict=True)
     }
     groups = {label: made[label] for label in _display_order(factor.labels, roles)}
-    w1, widest = _widest_gap(pooled, factor.labels, groups) if defined else (nan, None)
+    widest = _widest_pair(groups) if defined else None
+    areas: list[float] = []
+    if widest is not None:  # one pass gives the segments' areas, and their sum is W1
+        group, reference = map(factor.labels.index, widest)
+        areas = areas_between(pooled, (group, reference), _segment_cuts(overall))
+    w1 = sum(areas) if areas else nan
     indicators, undefined = _indicators(overall, groups, roles, w1)
     if reason is not None:
         undefined["base_rates"] = reason
@@ -271,6 +276,7 @@ def _evaluate(
         groups=groups,
         pooled=pooled,
         widest_pair=widest,
+        segment_areas=tuple(areas),
         residual_values=residual,
         weight_values=weights,
         given=given,
@@ -441,20 +447,19 @@ def _indicators(
     )
 
 
-def _widest_gap(
-    pooled: PooledSample, labels: tuple[str, ...], groups: Mapping[str, Curve]
-) -> tuple[float, tuple[str, str] | None]:
-    """Largest W1 over pairs of groups, and that pair as (group, reference) in display order."""
-    best: tuple[float, tuple[str, str] | None] = (nan, None)
-    for reference, group in combinations(groups, 2):
-        if len(groups) == 2:  # all rows are the pair's, and they are merged already
-            pair = (labels.index(group), labels.index(reference))
-            (area,) = areas_between(pooled, pair, (0.0, 1.0))
-        else:
-            area = wasserstein(groups[group].sample, groups[reference].sample)
-        if best[1] is None or area > best[0]:
-            best = (area, (group, reference))
-    return best
+def _widest_pair(groups: Mapping[str, Curve]) -> tuple[str, str] | None:
+    """Pair of groups, (group, reference) in display order, with the largest W1."""
+    pairs = [(group, reference) for reference, group in combinations(groups, 2)]
+    if len(pairs) < 2:
+        return pairs[0] if pairs else None
+    return max(pairs, key=lambda pair: wasserstein(groups[pair[0]].sample, groups[pair[1]].sample))
+
+
+def _segment_cuts(overall: Curve) -> list[float]:
+    """Ends of the segments: 0, the positions of the pooled knees there are, 1."""
+    knees = [knee for side in SIDES if (knee := overall.knee(side)) is not None]
+    # With weights the mid-rank of very light rows can be a hair below 0.
+    return [0.0, *(max(0.0, knee.percentile) for knee in knees), 1.0]
 
 
 @dataclass(frozen=True)
@@ -520,6 +525,7 @@ class Evaluation:
     groups : label to Curve; the reference first, the sensitive group last
     pooled : all rows in residual order, and whose row each one is (codes into ``factor.labels``)
     widest_pair : the two groups, (group, reference), farthest apart by W1; None for one group
+    segment_areas : area between that pair on each segment
     residual_values : residual of every row, shape (n,), in row order
     weight_values : weight of every row, shape (n,), or None when all weigh the same
     given : the rows before any were left out for the settings' sake
@@ -538,6 +544,7 @@ class Evaluation:
     groups: Mapping[str, Curve]
     pooled: PooledSample
     widest_pair: tuple[str, str] | None
+    segment_areas: tuple[float, ...]
     residual_values: FloatArray
     weight_values: FloatArray | None
     given: Predictions
@@ -603,27 +610,22 @@ class Evaluation:
         """
         if self.widest_pair is None:
             return ()
-        knees = {side: self.overall.knee(side) for side in SIDES}
-        # With weights the mid-rank of very light rows can be a hair below 0.
-        inner = [max(0.0, knee.percentile) for knee in knees.values() if knee is not None]
         names = [
             name
-            for name, needed in zip(SEGMENT_NAMES, ("left", None, "right"), strict=True)
-            if needed is None or knees[needed] is not None  # type: ignore[index]
+            for name, side in zip(SEGMENT_NAMES, ("left", None, "right"), strict=True)
+            if side is None or self.overall.knee(side) is not None
         ]
-        return self._stretches(names, [0.0, *inner, 1.0], self.widest_pair)
-
-    def _stretches(
-        self, names: list[str], cuts: list[float], pair: tuple[str, str]
-    ) -> tuple[Segment, ...]:
-        samples = (self.groups[pair[0]].sample, self.groups[pair[1]].sample)
-        codes = (self.factor.labels.index(pair[0]), self.factor.labels.index(pair[1]))
-        areas = areas_between(self.pooled, codes, cuts)
-        total = self.indicators.w1
+        ends = pairwise(_segment_cuts(self.overall))
         return tuple(
-            measure_stretch(name, q0, q1, pair, samples, area, total)
-            for name, q0, q1, area in zip(names, cuts[:-1], cuts[1:], areas, strict=True)
+            self._stretch(name, q0, q1, area)
+            for name, (q0, q1), area in zip(names, ends, self.segment_areas, strict=True)
         )
+
+    def _stretch(self, name: str, q0: float, q1: float, area: float) -> Segment:
+        assert self.widest_pair is not None
+        group, reference = (self.groups[label].sample for label in self.widest_pair)
+        w1 = self.indicators.w1
+        return measure_stretch(name, q0, q1, self.widest_pair, (group, reference), area, w1)
 
     def band(self, q0: float, q1: float) -> Band:
         """Look into a stretch of the global curve.
@@ -646,8 +648,9 @@ class Evaluation:
             raise PredictionsError(f"A band needs 0 ≤ q0 < q1 ≤ 1; came {q0!r} and {q1!r}.")
         gap = None
         if self.widest_pair is not None:
-            cuts = [0.0, q0, q1, 1.0]
-            gap = self._stretches(["before", "band", "after"], cuts, self.widest_pair)[1]
+            group, reference = map(self.factor.labels.index, self.widest_pair)
+            (area,) = areas_between(self.pooled, (group, reference), (q0, q1))
+            gap = self._stretch("band", q0, q1, area)
         rows = self._rows_between(q0, q1)
         codes = self.factor.codes[rows]
         weights = self.weight_values
