@@ -117,6 +117,8 @@ def test_weights_move_the_positions() -> None:
         ([1.0] * 5 + [2.0, 4.0, 8.0, 9.0], "left half are equal", ""),
         (list(range(9)), "the left half is a straight line", "the right half is a straight line"),
         (list(np.arange(1001) / 1000 - 0.3), "a straight line", "a straight line"),
+        # Bends of 5e-11 are rounding, not a knee.
+        ([0, 1, 2 + 2e-10, 3, 4, 5, 6 + 2e-10, 7, 8], "a straight line", "a straight line"),
     ],
 )
 def test_no_knee_and_why(values: list[float], left: str, right: str) -> None:
