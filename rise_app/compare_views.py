@@ -41,6 +41,8 @@ __all__ = [
 
 _SHOWN = ("accuracy", "dp", "md", "f_mean", "f_shift", "f_acc", "w1")
 FAIRNESS = tuple(key for key in _SHOWN if key != "accuracy")
+# Four side by side beside the sidebar on a laptop.
+_PANEL_WIDTH = 246
 _ENDS = ("low", "high", "null_low", "null_high")
 
 
@@ -254,7 +256,7 @@ def show_curves(found: Comparison, theme: ThemeName) -> None:
     st.altair_chart(curve_legend(found.models, theme=theme), theme=None, width="stretch")
     with st.container(horizontal=True, gap="small"):
         for name, panel in curve_panels(found.models, theme=theme).items():
-            with st.container(width=260):
+            with st.container(width=_PANEL_WIDTH):
                 st.altair_chart(panel, theme=None, width="stretch", key=f"curve {name}")
 
 

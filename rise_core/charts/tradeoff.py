@@ -50,7 +50,7 @@ def tradeoff_chart(
     y_domain = _domain(rows, "y", extra=baseline)
     rows["shown"] = rows["x"].clip(*x_domain)
     rows["text"] = [
-        str(row["model"]) + ("" if row["shown"] == row["x"] else f" ({format_short(row['x'])} ▸)")
+        str(row["model"]) + ("" if row["shown"] == row["x"] else f" ({format_short(row['x'])} →)")
         for row in rows.to_dict("records")
     ]
     x = alt.X(
@@ -72,7 +72,7 @@ def tradeoff_chart(
             domain=["no model is better on both", "beaten"],
             range=[look.groups[1], look.accent],
         ),
-        legend=alt.Legend(orient="top", symbolType="circle", symbolSize=90),
+        legend=alt.Legend(orient="top", symbolSize=90),
     )
     base = alt.Chart(rows)
     bars = base.mark_rule(strokeWidth=1.2, opacity=0.55, clip=True)
@@ -82,7 +82,7 @@ def tradeoff_chart(
         color=colour,
         shape=alt.Shape(
             "front:N",
-            legend=None,
+            title=None,
             scale=alt.Scale(
                 domain=["no model is better on both", "beaten"], range=["diamond", "circle"]
             ),
