@@ -190,20 +190,16 @@ class Rules:
 
     def _quantity(self, values: list[float], of: Callable[[Replicates], FloatArray]) -> Quantity:
         value = np.array(values, dtype=np.float64)
-        perm = None if self.perm is None else of(self.perm)
-        return Quantity(value, self._moved(of, value), perm)
+        return Quantity(value, of(self.boot), None if self.perm is None else of(self.perm))
 
     def _moved(self, of: Callable[[Replicates], FloatArray], value: FloatArray) -> FloatArray:
-        """Bootstrap values, moved by what cells change of the observed value."""
+        """Bootstrap values of an area, moved by what cells change of the observed one."""
         return np.asarray(of(self.boot) + np.nan_to_num(value - of(self.sampler.observed)[0]))
 
     def cell_error(self) -> float:
-        """Largest change of a rank, a residual or an area by the cells."""
+        """Largest change of a median position or an area by the cells."""
         observed = self.sampler.observed.curves
         found = [np.abs(observed.median[0] - self.by_group("median").value)]
-        for side in (0, 1):
-            found.append(np.abs(observed.knee_h[0, :, side] - self.by_group("h", side).value))
-            found.append(np.abs(observed.knee_d[0, :, side] - self.by_group("d", side).value))
         found.append(np.abs(observed.area[0] - [segment.area for segment in self.ev.segments]))
         return float(np.max(np.nan_to_num(np.concatenate(found)), initial=0.0))
 

@@ -54,7 +54,7 @@ Block = tuple[list[CurveBlock], list[FloatArray], "CurveBlock | None"]
 EXACT_ROWS = 12_000
 # A cell holds at most this share of the rows and of the range of the residuals, unless it is one
 # residual many rows share.
-_MASS_CELLS, _VALUE_CELLS = 1200, 500
+_MASS_CELLS, _VALUE_CELLS = 1000, 400
 _TAIL, _CENTRE = 40, 64
 _FEWEST_BAGS = 64
 # A group smaller than this many bags is drawn row by row.
@@ -381,10 +381,11 @@ class Sampler:
             drawn = counts[a if drawing.by_group else 0]
             mass.append([(drawn @ histogram).astype(np.float64) for histogram, _ in parts])
             sums.append([drawn.astype(np.float64) @ s for _, s in parts])
-        if drawing.by_group and self.ev.predictions.cluster is None:
-            # Bags differ a little in size; a group keeps its number of rows.
-            for a, n in enumerate(self.ev.factor.counts):
-                scale = n / sum(s[:, :1] for s in sums[a])
+        if drawing.by_group:
+            # Bags differ a little in size; a group keeps its number of rows, or of clusters.
+            for a, stratum in enumerate(drawing.strata):
+                members = drawing.members[stratum.first : stratum.first + stratum.size]
+                scale = members.sum() / (counts[a] @ members)[:, None]
                 mass[a] = [m * scale for m in mass[a]]
                 sums[a] = [s * scale for s in sums[a]]
         if self.equal:
@@ -418,7 +419,9 @@ class Sampler:
             for a in map(int, np.flatnonzero(stratum.share > 0)):
                 begin, end = np.float32(stratum.bounds[a]), np.float32(stratum.bounds[a + 1])
                 inside = np.clip(end - place, 0, 1) - np.clip(begin - place, 0, 1)
-                membership[a][:, span] = inside * np.float32(factor[a])
+                # Bags differ a little in size; a group keeps its number of rows in the class.
+                scale = factor[a] * stratum.share[a] / (inside @ plan.members[span])
+                membership[a][:, span] = inside * scale[:, None]
             for a, n in stratum.row_by_row.items():
                 picked = stratum.rows[rng.integers(0, stratum.rows.size, (size, n))]
                 self._add_rows(picked, factor[a], mass[a], sums[a])
@@ -515,7 +518,7 @@ class Sampler:
             self.ev.factor,
             self.ev.predictions.cluster,
             rng,
-            bags=None if self.exact else self._bags,
+            bags=None if self.exact else BAGS,
         )
         if self.exact:
 
@@ -528,11 +531,8 @@ class Sampler:
                 return self._boot_cells(drawing, tables, size, rng)
 
         # The same blocks for every model of the same rows, so the same resamples.
-        return self._run(make, _BOOT, blocks(replicates, drawing.units))
-
-    @property
-    def _bags(self) -> int:
-        return BAGS
+        width = drawing.units if self.exact else None
+        return self._run(make, _BOOT, blocks(replicates, width))
 
     def permute(self, replicates: int) -> Replicates | None:
         """Exchange the groups of the rows, within environments; None where that is not offered."""
@@ -542,7 +542,7 @@ class Sampler:
             def make(size: int, rng: np.random.Generator) -> Block:
                 return self._perm_exact(shuffle, size, rng)
 
-            width = self.ev.n
+            width: int | None = self.ev.n
         else:
             plan = self._bag_plan()
             if plan is None:
@@ -551,7 +551,7 @@ class Sampler:
             def make(size: int, rng: np.random.Generator) -> Block:
                 return self._perm_cells(plan, size, rng)
 
-            width = plan.units
+            width = None
         return self._run(make, _PERM, blocks(replicates, width))
 
     def _run(
@@ -565,7 +565,8 @@ class Sampler:
         def one(job: tuple[int, np.random.Generator]) -> Replicates:
             return self._measure(make(*job))
 
-        workers = min(2, os.cpu_count() or 1)
+        # Matrix products use all cores by themselves; more threads would only wait for each other.
+        workers = min(2, os.cpu_count() or 1) if self.exact else 1
         with ThreadPoolExecutor(workers) as pool:
             return _join(list(pool.map(one, zip(sizes, generators, strict=True))))
 
@@ -613,12 +614,14 @@ class Sampler:
                 )
             )
             first += r
+        members = np.bincount(unit, minlength=first).astype(np.float32)
         if owner is not None:
             unit = unit[owner]
         every = slice(None)
         return _BagPlan(
             tuple(strata),
             first,
+            members,
             self._histogram(unit, first, every, None),
             self._unit_sums(unit, first, every),
         )
@@ -641,6 +644,7 @@ class _BagStratum:
 class _BagPlan:
     strata: tuple[_BagStratum, ...]
     units: int
+    members: Float32Array
     histogram: Float32Array
     sums: FloatArray
 
