@@ -44,6 +44,7 @@ def evaluation(groups: str = "ab", **options: object) -> Evaluation:
         ("aaabbc", None, None, None, "none named, more than two groups"),
         ("aaabbc", "c", "c", "a", "named"),
         ("aaabbc", "a", "a", "b", "named"),
+        ("abbbcc", "c", "c", "b", "named"),
         ("aaaa", None, None, None, "none named, one group only"),
         ("aaaa", "a", "a", None, "named"),
     ],
