@@ -107,7 +107,8 @@ class Comparison:
         -----
         The interval holds those of two kinds of replicates. Replicates that keep the sign and the
         extreme groups of the observed values spread around the observed difference also where a
-        model treats groups alike; plain ones see that the sign itself may be chance.
+        model treats groups alike; plain ones see that the sign itself may be chance, and reflected
+        they undo what an absolute value gains by chance.
         """
         self._known(baseline)
         rows = [
@@ -137,18 +138,18 @@ class Comparison:
             which = name if isnan(a) else baseline
             why = self.models[which].undefined.get(key, "undefined")
             return {**row, "reason": f"{which}: {why}"}
-        mine, theirs = self.replicates[name][key], self.replicates[baseline][key]
+        kinds = list(zip(self.replicates[name][key], self.replicates[baseline][key], strict=True))
         with np.errstate(invalid="ignore"):
-            interval = _hull([x - y for x, y in zip(mine, theirs, strict=True)], self.confidence)
+            interval = _hull([x - y for x, y in kinds], a - b, self.confidence)
             worse = [
                 _badness(key, x, a, signed=i == 0) - _badness(key, y, b, signed=i == 0)
-                for i, (x, y) in enumerate(zip(mine, theirs, strict=True))
+                for i, (x, y) in enumerate(kinds)
             ]
+            gain = _hull(worse, _distance(key, a) - _distance(key, b), self.confidence)
         row |= {"low": interval.low, "high": interval.high, "undefined_boot": interval.undefined}
         if isnan(interval.low):
             missing = f"undefined in {interval.undefined:,} bootstrap replicates"
             return {**row, "reason": f"no interval: {missing}"}
-        gain = _hull(worse, self.confidence)
         if gain.high < 0:
             row["verdict"] = "better"
         elif gain.low > 0:
@@ -295,14 +296,18 @@ def _badness(key: str, replicates: FloatArray, value: float, *, signed: bool) ->
     return np.asarray((1 if value >= 1 else -1) * distance if signed else np.abs(distance))
 
 
-def _hull(samples: Sequence[FloatArray], confidence: float) -> Interval:
-    """Smallest interval that holds the percentile intervals of all samples."""
-    found = [percentile(x, confidence) for x in samples]
-    return Interval(
-        float(np.min([f.low for f in found])),
-        float(np.max([f.high for f in found])),
-        max(f.undefined for f in found),
-    )
+def _hull(samples: Sequence[FloatArray], observed: float, confidence: float) -> Interval:
+    """Smallest interval that holds those of both kinds of replicates, and the second reflected.
+
+    Plain replicates of a fair model grow; the observed value has grown as well, by about as much.
+    """
+    signed, plain = (percentile(x, confidence) for x in samples)
+    if samples[0] is samples[1] or np.array_equal(*samples, equal_nan=True):
+        return signed  # has a sign of its own, as accuracy has
+    ends = [signed.low, signed.high, plain.low, plain.high]
+    ends += [2 * observed - plain.low, 2 * observed - plain.high]
+    missing = max(signed.undefined, plain.undefined)
+    return Interval(float(np.min(ends)), float(np.max(ends)), missing)
 
 
 def compare(

@@ -15,6 +15,7 @@ from rise_core.intervals import (
     Direction,
     Interval,
     Null,
+    chosen_interval,
     null_of,
     percentile,
     range_interval,
@@ -383,8 +384,13 @@ class Rules:
 
         boot = self._moved(lambda r: values(r)[:, None], np.array([blank.value]))[:, 0]
         perm = None if self.perm is None else values(self.perm)
-        if blank.name != "area":
+        if blank.name == "share":
             return self._signed(blank, boot, perm)
+        if blank.name != "area":
+            choices = self.sampler.k * (self.sampler.k - 1) // 2
+            interval = chosen_interval(blank.value, boot, choices, self.confidence)
+            blank = replace(blank, direction="both").with_interval(interval)
+            return self._with_null(blank, perm)
         return self._unsigned(self._with_null(blank, perm), boot)
 
     def denominators(self) -> tuple[Estimate, ...]:

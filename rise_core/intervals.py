@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import combinations
 from math import ceil, floor, nan
+from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
@@ -21,6 +22,7 @@ __all__ = [
     "Direction",
     "Interval",
     "Null",
+    "chosen_interval",
     "fold",
     "null_of",
     "percentile",
@@ -135,6 +137,20 @@ def range_interval(samples: FloatArray, value: FloatArray, confidence: float) ->
     t = percentile(away, confidence).high
     low = float(np.max(np.abs(observed) - t * scale))
     return Interval(max(low, 0.0), max(f.high for f in folded), missing)
+
+
+def chosen_interval(value: float, samples: FloatArray, choices: int, confidence: float) -> Interval:
+    """Interval of a signed value of the pair that was chosen for lying widest apart.
+
+    One choice: the percentile interval. More: ``value ± z·s`` with ``z`` for ``choices`` intervals
+    at once (Bonferroni), since the largest of several differences is large by chance too.
+    """
+    found = percentile(samples, confidence)
+    if choices == 1 or np.isnan(found.low):
+        return found
+    z = NormalDist().inv_cdf(1 - (1 - confidence) / (2 * choices))
+    reach = z * float(np.nanstd(samples))
+    return Interval(value - reach, value + reach, found.undefined)
 
 
 def null_of(

@@ -34,7 +34,7 @@ from rise_core.reweighting import (
     Grid,
     Measured,
     Strand,
-    Stretch,
+    Stretches,
     measure,
     spread_over,
 )
@@ -108,10 +108,12 @@ class Sampler:
         self.exact = ev.n <= exact_rows
         self.labels = list(ev.factor.labels)
         self.grid = self._exact_grid() if self.exact else self._cell_grid()
-        self.stretches = tuple(
-            Stretch(s.q0, s.q1, self.labels.index(s.pair[0]), self.labels.index(s.pair[1]))
-            for s in ev.segments
-        )
+        segments = ev.segments
+        self._ends = tuple((s.q0, s.q1) for s in segments)
+        self._pair = None
+        if segments:
+            group, reference = (self.labels.index(label) for label in segments[0].pair)
+            self._pair = group, reference
         # Fixed by the observed rows: filled by `observed` before the first replicate.
         self._signs: tuple[FloatArray, ...] | None = None
         self.observed = self._observe()
@@ -447,12 +449,14 @@ class Sampler:
 
     # -- from blocks to replicates ---------------------------------------------------------------
 
-    def _measure(self, block: Block) -> Replicates:
+    def _measure(self, block: Block, *, permuted: bool = False) -> Replicates:
         groups, sums, pooled = block
         spread = [spread_over(self.grid, g.strand, g.cumulative) for g in groups]
         if pooled is None:
             pooled = self._pool(groups, spread)
         totals = [g.cumulative[:, -1] for g in groups]
+        # The observed pair is the widest one, so random groupings show their widest one too.
+        stretches = Stretches(self._ends, None if permuted else self._pair)
         # A group that is absent from a replicate weighs 0: what needs it is nan there.
         with np.errstate(invalid="ignore", divide="ignore"):
             accuracy = np.sum([s[:, 0] for s in sums], axis=0) / np.sum(totals, axis=0)
@@ -460,7 +464,7 @@ class Sampler:
                 np.stack([s[:, j] / t for s, t in zip(sums, totals, strict=True)], axis=1)
                 for j in (1, 2)
             )
-            curves = measure(self.grid, groups, pooled, spread, self.stretches, self._signs)
+            curves = measure(self.grid, groups, pooled, spread, stretches, self._signs)
         return Replicates(accuracy, rate, score, curves)
 
     def _pool(self, groups: list[CurveBlock], spread: list[FloatArray]) -> CurveBlock:
@@ -563,7 +567,7 @@ class Sampler:
         generators = seeds(self.random_state, stream, len(sizes))
 
         def one(job: tuple[int, np.random.Generator]) -> Replicates:
-            return self._measure(make(*job))
+            return self._measure(make(*job), permuted=stream == _PERM)
 
         # Matrix products use all cores by themselves; more threads would only wait for each other.
         workers = min(2, os.cpu_count() or 1) if self.exact else 1

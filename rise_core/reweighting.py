@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CurveBlock", "Grid", "Measured", "Strand", "Stretch", "measure"]
+__all__ = ["CurveBlock", "Grid", "Measured", "Strand", "Stretches", "measure"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -115,13 +115,18 @@ class _Trace:
 
 
 @dataclass(frozen=True)
-class Stretch:
-    """A stretch of [0, 1] between two groups (indices in label order), gaps are a minus b."""
+class Stretches:
+    """Stretches of [0, 1] to look for gaps on.
 
-    q0: float
-    q1: float
-    a: int
-    b: int
+    Attributes
+    ----------
+    ends : ranks (q0, q1) of each
+    pair : the two groups, by index in label order, gaps are first minus second; None for the pair
+        that is widest apart in each replicate, as in a random grouping
+    """
+
+    ends: tuple[tuple[float, float], ...]
+    pair: tuple[int, int] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,7 +333,7 @@ def measure(
     groups: list[CurveBlock],
     pooled: CurveBlock,
     spread: list[FloatArray],
-    stretches: tuple[Stretch, ...],
+    stretches: Stretches,
     signs: tuple[FloatArray, ...] | None,
 ) -> Measured:
     """Measure a block of replicates.
@@ -372,7 +377,7 @@ def _gaps(
     grid: Grid,
     groups: list[CurveBlock],
     spread: list[FloatArray],
-    stretches: tuple[Stretch, ...],
+    stretches: Stretches,
     signs: tuple[FloatArray, ...] | None,
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
     """W1 of every pair, its part along the observed signs, and the gaps on each stretch."""
@@ -382,35 +387,51 @@ def _gaps(
     pairs = list(combinations(range(len(groups)), 2))
     w1 = np.empty((size, len(pairs)))
     along = np.full((size, len(pairs)), np.nan)
-    area, mean_gap, slope_gap = (np.full((size, len(stretches)), np.nan) for _ in range(3))
     for p, (i, j) in enumerate(pairs):
         height = shares[i] - shares[j]
         if signs is not None:
             along[:, p] = height @ signs[p]
-        mine = [s for s, x in enumerate(stretches) if {x.a, x.b} == {i, j}]
-        signed = {
-            q: _area_to(grid, shares[i], shares[j], height, q) for q in _cuts(stretches, mine)
-        }
         np.abs(height, out=height)
         w1[:, p] = height @ grid.widths
-        for s in mine:
-            stretch = stretches[s]
-            facing = -1.0 if stretch.a == i else 1.0
-            (below0, gap0), (below1, gap1) = signed[stretch.q0], signed[stretch.q1]
-            width = stretch.q1 - stretch.q0
-            area[:, s] = np.maximum(below1 - below0, 0)
-            if width > 0:
-                # ∫ Q dq up to q is q·max − ∫ min(F, q) dv: the gap of Q is minus that of F.
-                mean_gap[:, s] = facing * (gap1 - gap0) / width
-                rise = _rise(grid, groups[stretch.a], stretch) - _rise(
-                    grid, groups[stretch.b], stretch
-                )
-                slope_gap[:, s] = rise / width
-    return w1, along, area, mean_gap, slope_gap
+    found = [np.full((size, len(stretches.ends)), np.nan) for _ in range(3)]
+    if not pairs:
+        return w1, along, found[0], found[1], found[2]
+    if stretches.pair is not None:
+        _on_stretches(grid, groups, shares, stretches.pair, slice(None), stretches, found)
+    else:
+        widest = w1.argmax(axis=1)
+        for p in np.unique(widest):
+            rows = np.flatnonzero(widest == p)
+            _on_stretches(grid, groups, shares, pairs[p], rows, stretches, found)
+    return w1, along, found[0], found[1], found[2]
 
 
-def _cuts(stretches: tuple[Stretch, ...], mine: list[int]) -> list[float]:
-    return sorted({q for s in mine for q in (stretches[s].q0, stretches[s].q1)})
+def _on_stretches(
+    grid: Grid,
+    groups: list[CurveBlock],
+    shares: list[FloatArray],
+    pair: tuple[int, int],
+    rows: IntArray | slice,
+    stretches: Stretches,
+    found: list[FloatArray],
+) -> None:
+    """Area, mean gap and slope gap (first minus second of the pair) of some replicates."""
+    f_a, f_b = (shares[k][rows] for k in pair)
+    curves = [(groups[k].strand, groups[k].cumulative[rows]) for k in pair]
+    height = f_a - f_b
+    cuts = sorted({q for ends in stretches.ends for q in ends})
+    upto = {q: _area_to(grid, f_a, f_b, height, q) for q in cuts}
+    level = {q: [_quantile(grid, *curve, q) for curve in curves] for q in cuts}
+    area, mean_gap, slope_gap = found
+    for s, (q0, q1) in enumerate(stretches.ends):
+        (below0, gap0), (below1, gap1) = upto[q0], upto[q1]
+        width = q1 - q0
+        area[rows, s] = np.maximum(below1 - below0, 0)
+        if width > 0:
+            # ∫ Q dq up to q is q·max − ∫ min(F, q) dv: the gap of Q is minus that of F.
+            mean_gap[rows, s] = (gap0 - gap1) / width
+            rise = [high - low for high, low in zip(level[q1], level[q0], strict=True)]
+            slope_gap[rows, s] = (rise[0] - rise[1]) / width
 
 
 def _area_to(
@@ -431,13 +452,8 @@ def _area_to(
     return absolute, signed
 
 
-def _rise(grid: Grid, block: CurveBlock, stretch: Stretch) -> FloatArray:
-    """How far a curve climbs over a stretch, (B,)."""
-    return _quantile(grid, block, stretch.q1) - _quantile(grid, block, stretch.q0)
-
-
-def _quantile(grid: Grid, block: CurveBlock, q: float) -> FloatArray:
-    cumulative, strand = block.cumulative, block.strand
+def _quantile(grid: Grid, strand: Strand, cumulative: FloatArray, q: float) -> FloatArray:
+    """Residual of a curve at its own rank ``q``, (B,)."""
     total = cumulative[:, -1]
     if q <= 0:
         return strand.low[first_above(cumulative, 0 * total[:, None], inclusive=False)[:, 0]]
