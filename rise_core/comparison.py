@@ -100,7 +100,7 @@ class Comparison:
         DataFrame
             one row a model and indicator: model, baseline, indicator, difference (model minus
             baseline), low, high, verdict, paired, undefined_boot, reason. The verdict is "better",
-            "worse" or "not distinguishable" (the interval holds 0), None where undefined; for DP
+            "worse" or "not distinguishable" (the interval holds 0), missing where undefined; for DP
             the distance from 1 is compared, ``|log DP|``
 
         Notes
@@ -165,7 +165,7 @@ class Comparison:
         -------
         DataFrame
             rank, model, value, low, high, from_best: "best", "worse" or "not distinguishable" from
-            the first, None where undefined
+            the first, missing where undefined
         """
         metric = _metric(by)
         values = {name: getattr(ev.indicators, by) for name, ev in self.models.items()}
@@ -302,7 +302,7 @@ def _hull(samples: Sequence[FloatArray], observed: float, confidence: float) -> 
     Plain replicates of a fair model grow; the observed value has grown as well, by about as much.
     """
     signed, plain = (percentile(x, confidence) for x in samples)
-    if samples[0] is samples[1] or np.array_equal(*samples, equal_nan=True):
+    if np.array_equal(samples[0], samples[1], equal_nan=True):
         return signed  # has a sign of its own, as accuracy has
     ends = [signed.low, signed.high, plain.low, plain.high]
     ends += [2 * observed - plain.low, 2 * observed - plain.high]
