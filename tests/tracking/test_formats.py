@@ -159,6 +159,8 @@ def test_columns_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
         ("p.json", b'{"columns": ["a"], "data": [[1, 2]]}', "not a table"),
         ("p.jsonl", b'{"y": 1}\n{"y": \n{"y": 2}\n', "line 2"),
     ],
+    # gzip writes the time into its bytes: an id made of them differs from process to process
+    ids=lambda value: "" if isinstance(value, bytes) else None,
 )
 def test_what_is_no_table_says_so(tmp_path: Path, name: str, content: bytes, text: str) -> None:
     file = write(tmp_path, name, content)
