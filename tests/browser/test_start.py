@@ -35,8 +35,9 @@ def test_a_cold_start_answers_soon_and_quietly(
     screenshot(page, "cold-start")
     assert_quiet(page)
     assert unexpected(cold_app.log) == []
-    # Two cores that also run other tests are slower than a person's machine.
-    assert seconds < 2 * START_SECONDS
+    # A machine that runs other things beside this is slower than a person's; a start that hangs, or
+    # does its work once a run, still shows.
+    assert seconds < 4 * START_SECONDS
 
 
 @pytest.mark.timeout(400)
