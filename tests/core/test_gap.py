@@ -165,6 +165,23 @@ def test_a_missing_knee_cuts_nothing() -> None:
     assert sum(s.share for s in ev.segments) == pytest.approx(1)
 
 
+def test_a_knee_among_very_light_rows_leaves_an_empty_tail() -> None:
+    # Weights .01 × 4 and 1 × 3, W/n = 3.04/7. The left knee is the fourth row, whose percentile is
+    # (.03 + .04 − .434)/6.08 < 0: there is nothing to the left of it.
+    ev = evaluate(
+        [0] * 7,
+        [0, 0.3, 0.35, 0.4, 0.5, 0.6, 0.9],
+        sensitive_features=list("abababa"),
+        sample_weight=[0.01] * 4 + [1] * 3,
+    )
+    assert ev.overall.left_knee is not None
+    assert ev.overall.left_knee.percentile == pytest.approx((0.07 - 3.04 / 7) / 6.08)
+    tail = ev.segments[0]
+    assert (tail.q0, tail.q1, tail.area) == (0, 0, 0)
+    assert np.isnan(tail.mean_gap)
+    assert sum(segment.share for segment in ev.segments) == pytest.approx(1)
+
+
 # Bands
 
 
