@@ -341,14 +341,23 @@ class Sampler:
 
     def _unit_sums(self, unit: IntArray, units: int, rows: IntArray | slice) -> FloatArray:
         """Rows, and weighted sums of the three rates, of every unit, (units, 4)."""
-        u = unit[rows]
-        columns = [np.bincount(u, minlength=units).astype(np.float64)]
-        for j in range(3):
-            x = self._sums_of[rows, j]
-            if self.weights is not None:
-                x = x * self.weights[rows]
-            columns.append(np.bincount(u, weights=x, minlength=units).astype(np.float64))
-        return np.stack(columns, axis=1)
+        u, weights = unit[rows], self.weights
+        p = self.ev.predictions.y_prob[rows]
+        decided = p >= self.ev.threshold
+        if weights is None:
+            # One count over (unit, decision, whether it is right) gives three of the four.
+            key = (u * 2 + decided) * 2
+            key += decided == self.y[rows]
+            table = np.bincount(key, minlength=4 * units).reshape(units, 2, 2)
+            columns = [table.sum(axis=(1, 2)), table[:, :, 1].sum(axis=1), table[:, 1].sum(axis=1)]
+        else:
+            w = weights[rows]
+            columns = [np.bincount(u, minlength=units)]
+            for x in (decided == self.y[rows], decided):
+                columns.append(np.bincount(u, weights=x * w, minlength=units))
+            p = p * w
+        columns.append(np.bincount(u, weights=p, minlength=units))
+        return np.stack([c.astype(np.float64) for c in columns], axis=1)
 
     def _boot_cell_tables(self, drawing: Drawing) -> list[list[tuple[Float32Array, FloatArray]]]:
         """Tables by group, and by label at equal base rates: histogram and sums of each unit."""
@@ -496,15 +505,15 @@ class Sampler:
                 [np.ones((1, n), dtype=np.int64) for n in self.ev.factor.counts]
             )
         else:
-            weights = self.ev.weight_values
             for a, strand in enumerate(self.grid.groups):
-                mine = np.flatnonzero(self.codes == a)
-                w = None if weights is None else weights[mine]
-                mass = np.bincount(self.grid.cell[mine], weights=w, minlength=self.grid.size)
-                cumulative = _accumulate(mass[None, strand.columns].astype(float))
-                groups.append(CurveBlock(strand, cumulative, np.array([float(mine.size)]), 0.0))
-                x = self._sums_of[mine]
-                sums.append((x.sum(axis=0) if w is None else w @ x)[None, :])
+                curve = self.ev.groups[self.labels[a]]
+                reached = np.append(curve.sample.values.searchsorted(strand.low), curve.n)
+                cumulative = reached.astype(np.float64)[None, :]
+                if curve.weights is not None:
+                    cumulative = np.append(0.0, np.cumsum(curve.weights))[reached][None, :]
+                groups.append(CurveBlock(strand, cumulative, np.array([float(curve.n)]), 0.0))
+                rates = [curve.accuracy, curve.positive_rate, curve.mean_score]
+                sums.append(cumulative[:, -1:] * rates)
             block = (groups, sums, None)
         spread = [spread_over(self.grid, g.strand, g.cumulative) for g in block[0]]
         with np.errstate(invalid="ignore"):  # no weight, as at equal base rates that are undefined
