@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from contextlib import suppress
-from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from rise_app.connection import home
 from rise_app.messages import as_text
 from rise_core.columns import Roles, label_text
-from rise_core.exceptions import ColumnError
 from rise_core.tracking import Run, Store, Table
 
 __all__ = ["mapping_stamp", "roles_for", "show_mapping"]
@@ -28,28 +22,23 @@ _SINGLE = {
 
 
 def roles_for(store: Store, run: Run, table: Table) -> Roles:
-    """Return the roles that hold for a table: corrected ones for its experiment, else its own."""
-    kept = _read(store, run.experiment_id)
-    if kept is None:
+    """Return the roles that hold for a table: those kept for its experiment, else its own."""
+    kept = store.kept_roles(run.experiment_id)
+    if kept is None or any(name not in table.frame.columns for name in kept.columns()):
         return table.roles
-    with suppress(ColumnError):
-        roles = Roles.from_dict(kept)
-        if all(name in table.frame.columns for name in roles.columns()):
-            return roles
-    return table.roles
+    return kept
 
 
 def mapping_stamp(store: Store, experiment: str) -> str:
     """Text that changes when the kept roles of an experiment do."""
-    with suppress(OSError):
-        return str(_file(store, experiment).stat().st_mtime_ns)
-    return ""
+    kept = store.kept_roles(experiment)
+    return "" if kept is None else repr(kept.to_dict())
 
 
 def show_mapping(store: Store, run: Run, table: Table, roles: Roles) -> None:
     """Show which column is what, and let it be corrected for the whole experiment."""
-    kept = roles is not table.roles
-    origin = "chosen by hand" if kept else table.roles_from
+    kept = store.kept_roles(run.experiment_id) is not None
+    origin = "kept for this experiment" if roles is not table.roles else table.roles_from
     st.text(f"{table.path}: the roles of its columns are {origin}.")
     columns = [str(name) for name in table.frame.columns]
     # A form of its own for every table, so that a change of run never carries half a choice over.
@@ -71,10 +60,10 @@ def show_mapping(store: Store, run: Run, table: Table, roles: Roles) -> None:
         changes["pos_label"] = _choose_positive(table, roles)
         keep, back = st.columns(2)
         if keep.form_submit_button("Use for this experiment", type="primary", width="stretch"):
-            _write(store, run.experiment_id, roles.corrected(**changes))
+            store.keep_roles(run.experiment_id, roles.corrected(**changes))
             st.rerun()
         if back.form_submit_button("Back to what was found", disabled=not kept, width="stretch"):
-            _forget(store, run.experiment_id)
+            store.keep_roles(run.experiment_id, None)
             st.rerun()
 
 
@@ -91,26 +80,3 @@ def _choose_positive(table: Table, roles: Roles) -> str | None:
         placeholder="choose one",
         help=as_text(roles.reasons.get("pos_label", "")) or None,
     )
-
-
-def _file(store: Store, experiment: str) -> Path:
-    name = sha256(f"{store.label} {experiment}".encode()).hexdigest()[:24]
-    return home() / "mappings" / f"{name}.json"
-
-
-def _read(store: Store, experiment: str) -> dict[str, Any] | None:
-    try:
-        found = json.loads(_file(store, experiment).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def _write(store: Store, experiment: str, roles: Roles) -> None:
-    path = _file(store, experiment)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(roles.to_dict(), indent=1), encoding="utf-8")
-
-
-def _forget(store: Store, experiment: str) -> None:
-    _file(store, experiment).unlink(missing_ok=True)
