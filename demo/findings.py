@@ -16,7 +16,12 @@ seeds share one data split: the range is that of the training, not of the sample
 PAPER = ""
 
 FINDINGS: Mapping[str, str] = {
-    "ccmnist": "",
+    "ccmnist": """\
+All eight read the ink, not the digit, and fail where the ink turns its meaning: black digits are
+mostly positive here, and almost never called so (DP near 0). The choice of settings adds to it: on
+the training environments the ink is a good guide, so the weaker penalties of IRM and V-REx won.
+That is the known price of choosing without the held-out environment, and the honest way all the
+same. Seeds differ more than algorithms. About a third of W1 is left at equal base rates.""",
     "fashionweather": "",
     "adult": """\
 All eight are the same model for practical purposes. Women get a positive decision about a third as
