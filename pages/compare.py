@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from rise_app import compare_views, loaders, switches
+from rise_app import compare_views, export, loaders, switches
 from rise_app.address import linked
 from rise_app.bootstrap import begin
 from rise_app.cards import facts_html, title_html
@@ -66,10 +66,9 @@ except RiseError as error:
     show_error("These models cannot be compared.", error)
     st.stop()
 
-st.html(
-    title_html(f"{len(models)} models on {experiment.name}", compare_views.where(questions))
-    + facts_html(compare_views.facts(found))
-)
+title = f"{len(models)} models on {experiment.name}"
+place = compare_views.where(questions)
+st.html(title_html(title, place) + facts_html(compare_views.facts(found)))
 bar = st.container(horizontal=True, vertical_alignment="bottom")
 with bar:
     fairness = linked(
@@ -100,7 +99,16 @@ section(f"Differences to {baseline}")
 compare_views.show_differences(found, baseline, stage.theme)
 section("Curves on the same axes")
 compare_views.show_curves(found, stage.theme)
-algorithms = {names[run.id]: str(run.algorithm) for run in runs}
+algorithms = {names[run.id]: str(run.algorithm) for run in runs if names[run.id] in models}
 if len(set(algorithms.values())) < len(algorithms):
     section("Seeds folded: mean and range of each algorithm")
     compare_views.show_folded(found, algorithms)
+section("Decision")
+references = {
+    names[run.id]: export.reference_of(stage.store, run, *tables[run.id][:2])
+    for run in runs
+    if names[run.id] in models
+}
+export.show_comparison_export(
+    found, f"{title}, {place}" if place else title, fairness, baseline, references, algorithms
+)

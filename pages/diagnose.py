@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from rise_app import loaders, switches, views
+from rise_app import export, loaders, switches, views
 from rise_app.bootstrap import begin
 from rise_app.loaders import Analysis
 from rise_app.mapping import roles_for, show_mapping
@@ -47,14 +47,14 @@ views.show_evaluation(run, ev, environment)
 show_notes((*table.notes, *predictions.notes))
 picture, numbers = st.columns([2.3, 1], gap="large")
 with picture:
-    views.show_curve(ev, stage.theme)
+    draw = views.show_curve(ev, stage.theme)
 verdict = views.ask_verdict(ev, question)
 with numbers:
     views.show_indicators(ev, verdict, stage.theme)
 with picture:
     views.show_reading(verdict)
-groups, segments, knees, columns, about = st.tabs(
-    ["Groups", "Segments of the gap", "Knees", "Columns", "About"]
+groups, segments, knees, columns, about, save = st.tabs(
+    ["Groups", "Segments of the gap", "Knees", "Columns", "About", "Save"]
 )
 with groups:
     views.show_groups(ev)
@@ -66,3 +66,6 @@ with columns:
     show_mapping(stage.store, run, table, roles)
 with about:
     views.show_about(experiment, run)
+with save:
+    reference = export.reference_of(stage.store, run, table, roles)
+    export.show_evaluation_export(ev, verdict, views.title_of(run, environment), reference, draw)

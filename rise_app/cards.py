@@ -10,6 +10,7 @@ from math import isfinite, isnan, nan
 from rise_core import Evaluation
 from rise_core.estimates import Estimate
 from rise_core.reading import Sentence
+from rise_core.report.html import strip_html
 from rise_core.uncertainty import Uncertainty
 from rise_core.wording import METRICS, Metric, format_number
 
@@ -21,7 +22,6 @@ __all__ = [
     "legend_html",
     "reading_html",
     "section_html",
-    "strip_html",
     "title_html",
 ]
 
@@ -152,45 +152,6 @@ def _strip(row: CardRow, metric: Metric) -> str:
         ideal=1.0 if metric.better == "one" else nan,
         text=_sentence(row, metric),
     )
-
-
-def strip_html(
-    value: float,
-    domain: tuple[float, float],
-    *,
-    low: float = nan,
-    high: float = nan,
-    null_low: float = nan,
-    null_high: float = nan,
-    ideal: float = nan,
-    text: str = "",
-) -> str:
-    """Draw value, interval and null on one line; an end beyond the scale becomes an arrow.
-
-    Boxes and not SVG: Streamlit strips SVG from HTML.
-    """
-    start, stop = domain
-
-    def at(number: float) -> float:
-        return 100 * (min(max(number, start), stop) - start) / ((stop - start) or 1.0)
-
-    def stretch(kind: str, first: float, last: float) -> str:
-        left = at(first)
-        return f'<span class="{kind}" style="left:{left:.1f}%;width:{at(last) - left:.1f}%"></span>'
-
-    parts = ['<span class="axis"></span>']
-    if not isnan(null_low):
-        parts.append(stretch("null", null_low, null_high))
-    if not isnan(ideal):
-        parts.append(f'<span class="ideal" style="left:{at(ideal):.1f}%"></span>')
-    if not isnan(low):
-        parts.append(stretch("interval", low, high))
-        if low < start:
-            parts.append('<span class="beyond left"></span>')
-        if high > stop:
-            parts.append('<span class="beyond"></span>')
-    parts.append(f'<span class="dot" style="left:{at(value):.1f}%"></span>')
-    return f'<div class="rise-strip" role="img" aria-label="{escape(text)}">{"".join(parts)}</div>'
 
 
 def title_html(title: str, detail: str = "") -> str:

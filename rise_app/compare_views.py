@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from rise_app.cards import reading_html, section_html, strip_html
+from rise_app.cards import reading_html, section_html
 from rise_app.jobs import jobs
 from rise_app.loaders import ALL_ROWS, Question
 from rise_app.runs_table import groups_text
@@ -20,6 +20,7 @@ from rise_core import Comparison, Evaluation, compare
 from rise_core.charts import curve_legend, curve_panels, strip_domain, tradeoff_chart
 from rise_core.charts.theme import ThemeName
 from rise_core.reading import read_comparison
+from rise_core.report.html import strip_html
 from rise_core.residuals import RESIDUALS
 from rise_core.tracking import Run
 from rise_core.wording import METRICS, format_short

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
 from typing import Any
@@ -43,6 +44,7 @@ __all__ = [
     "show_reading",
     "show_run",
     "show_segments",
+    "title_of",
 ]
 
 Verdict = tuple[Uncertainty, tuple[Sentence, ...]]
@@ -64,6 +66,13 @@ def _name(run: Run) -> str:
     if run.dataset:
         parts.append(f"on {run.dataset}")
     return " ".join(parts)
+
+
+def title_of(run: Run, environment: str) -> str:
+    """Return what an evaluation is called in a file: algorithm, data set, seed, environment."""
+    seed = "" if run.seed is None else f", seed {run.seed}"
+    place = "" if environment == ALL_ROWS else f", {environment}"
+    return f"{_name(run)}{seed}{place}"
 
 
 def show_run(run: Run) -> None:
@@ -101,8 +110,8 @@ def _groups(ev: Evaluation) -> str:
     return ", ".join(counted.values())
 
 
-def show_curve(ev: Evaluation, theme: ThemeName) -> None:
-    """Show the RISE chart with its own switches."""
+def show_curve(ev: Evaluation, theme: ThemeName) -> Callable[..., Any]:
+    """Show the RISE chart with its own switches; return what draws it, to be saved as well."""
     with st.container(horizontal=True, vertical_alignment="center"):
         view: View = linked(  # type: ignore[assignment]
             st.segmented_control,
@@ -126,7 +135,8 @@ def show_curve(ev: Evaluation, theme: ThemeName) -> None:
         layers = _choose_layers(view)
     place = st.empty()
     pieces = _choose_pieces() if view == "global" else _PIECES
-    chart = rise_chart(
+    draw = partial(
+        rise_chart,
         ev,
         view=view,
         color_by=None if colour == ev.feature else colour,
@@ -138,10 +148,11 @@ def show_curve(ev: Evaluation, theme: ThemeName) -> None:
         theme=theme,
         selection=None,
     )
-    place.altair_chart(chart, theme=None, width="stretch", key=f"chart {view}")
+    place.altair_chart(draw(), theme=None, width="stretch", key=f"chart {view}")
     if colour != ev.feature:
         by, own = as_text(colour), as_text(ev.feature)
         st.caption(f"Coloured by {by}. The indicators compare the groups of {own}.")
+    return draw
 
 
 def _choose_layers(view: View) -> list[str]:
