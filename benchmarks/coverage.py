@@ -223,7 +223,7 @@ def simulate_pair(
     length: dict[str, list[float]] = {name: [] for name in INDICATORS}
     for i in range(data_sets):
         a, b = situation.pair(n, rng)
-        compared = compare({"a": a, "b": b}, n_boot=replicates, n_perm=0, random_state=i)
+        compared = compare({"a": a, "b": b}, n_boot=replicates, n_perm=replicates, random_state=i)
         for row in compared.differences.to_dict("records"):
             gap = true[1][row["indicator"]] - true[0][row["indicator"]]
             within = row["low"] - 1e-9 <= gap <= row["high"] + 1e-9
@@ -280,15 +280,46 @@ def _uniform(p_values: FloatArray) -> float:
     return round(float(kstest(kept, "uniform").pvalue), 4) if kept.size else nan
 
 
+TABLE = (*INDICATORS, "delta", "core area", "core mean_gap")
+HEADS = (
+    "Acc",
+    "DP",
+    "MD",
+    "MD dec.",
+    "F_mean",
+    "F_shift",
+    "F_acc",
+    "W1",
+    "Δ knee",
+    "core area",
+    "core gap",
+)
+
+
+def table(path: Path) -> str:
+    """Markdown of a file of results: coverage of every rule, situation and size."""
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    text = ["| situation | n | " + " | ".join(HEADS) + " |", "|---" * (len(HEADS) + 2) + "|"]
+    for line in lines:
+        held = [line["coverage"].get(name) for name in TABLE]
+        shown = ["–" if x is None or isnan(x) else f"{x:.2f}".lstrip("0") for x in held]
+        text.append(f"| {line['situation']} | {line['n']:,} | " + " | ".join(shown) + " |")
+    return "\n".join(text)
+
+
 def main() -> None:
-    """Simulate what was asked for."""
+    """Simulate what was asked for, or show what was simulated."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.coverage", description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--data-sets", type=int, default=300)
     parser.add_argument("--replicates", type=int, default=200)
     parser.add_argument("--only", nargs="+", type=int, help="numbers of situations, from 0")
     parser.add_argument("--out", type=Path, default=Path("coverage.jsonl"))
+    parser.add_argument("--table", type=Path, metavar="FILE", help="only show such a file")
     asked = parser.parse_args()
+    if asked.table:
+        print(table(asked.table))
+        return
     known = (*SITUATIONS, *RIVALS)
     chosen = known if asked.only is None else [known[i] for i in asked.only]
     for n in asked.sizes:

@@ -23,6 +23,8 @@ __all__ = ["Comparison", "compare"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 _NAMED_ROWS = 5
+# What an absolute difference is where groups are alike: a bound that chance only moves away from.
+_FAIR = {"md": 0.0, "md_decision": 0.0, "f_mean": 1.0, "w1": 0.0}
 
 
 @dataclass(frozen=True)
@@ -105,10 +107,11 @@ class Comparison:
 
         Notes
         -----
-        The interval holds those of two kinds of replicates. Replicates that keep the sign and the
+        The interval holds those of several kinds of replicates. Those that keep the sign and the
         extreme groups of the observed values spread around the observed difference also where a
-        model treats groups alike; plain ones see that the sign itself may be chance, and reflected
-        they undo what an absolute value gains by chance.
+        model treats groups alike. Plain ones see that the sign itself may be chance; reflected,
+        they undo what an absolute value gains by chance. Where a model's own interval reaches
+        *fair*, the difference to a fair model counts too.
         """
         self._known(baseline)
         rows = [
@@ -139,10 +142,11 @@ class Comparison:
             why = self.models[which].undefined.get(key, "undefined")
             return {**row, "reason": f"{which}: {why}"}
         kinds = list(zip(self.replicates[name][key], self.replicates[baseline][key], strict=True))
+        kinds += self._cases(name, baseline, key)
         with np.errstate(invalid="ignore"):
             interval = _hull([x - y for x, y in kinds], a - b, self.confidence)
             worse = [
-                _badness(key, x, a, signed=i == 0) - _badness(key, y, b, signed=i == 0)
+                _badness(key, x, a, signed=i != 1) - _badness(key, y, b, signed=i != 1)
                 for i, (x, y) in enumerate(kinds)
             ]
             gain = _hull(worse, _distance(key, a) - _distance(key, b), self.confidence)
@@ -157,6 +161,16 @@ class Comparison:
         elif not isnan(gain.low):
             row["verdict"] = "not distinguishable"
         return row
+
+    def _cases(self, name: str, baseline: str, key: str) -> list[tuple[FloatArray, FloatArray]]:
+        """Cases in which one of the two values is truly fair, where its interval allows it."""
+        if key not in _FAIR:
+            return []
+        mine, theirs = (self.replicates[m][key][0] for m in (name, baseline))
+        fair = np.full(mine.size, _FAIR[key])
+        allowed = [self.uncertainties[m][key] for m in (name, baseline)]
+        cases = [(fair, theirs), (mine, fair)]
+        return [c for c, e in zip(cases, allowed, strict=True) if _FAIR[key] in (e.low, e.high)]
 
     def ranking(self, by: str = "f_mean") -> pd.DataFrame:
         """Models from best to worst by an indicator; those without a value come last.
@@ -297,14 +311,15 @@ def _badness(key: str, replicates: FloatArray, value: float, *, signed: bool) ->
 
 
 def _hull(samples: Sequence[FloatArray], observed: float, confidence: float) -> Interval:
-    """Smallest interval that holds those of both kinds of replicates, and the second reflected.
+    """Smallest interval that holds those of all kinds of replicates, and the second reflected.
 
-    Plain replicates of a fair model grow; the observed value has grown as well, by about as much.
+    Plain replicates, the second kind, grow where a model is fair; the observed value has grown as
+    well, by about as much.
     """
-    signed, plain = (percentile(x, confidence) for x in samples)
+    signed, plain, *cases = (percentile(x, confidence) for x in samples)
     if np.array_equal(samples[0], samples[1], equal_nan=True):
         return signed  # has a sign of its own, as accuracy has
-    ends = [signed.low, signed.high, plain.low, plain.high]
+    ends = [end for found in (signed, plain, *cases) for end in (found.low, found.high)]
     ends += [2 * observed - plain.low, 2 * observed - plain.high]
     missing = max(signed.undefined, plain.undefined)
     return Interval(float(np.min(ends)), float(np.max(ends)), missing)
