@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from rise_core.exceptions import PredictionsError
+
 if TYPE_CHECKING:
     from rise_core.curve import SortedSample
 
@@ -182,7 +184,13 @@ def _kneed_index(
     The grid is fixed because Kneedle's threshold is S over the number of points: on raw rows its
     knee wanders to the end of the curve as rows are added.
     """
-    from kneed import KneeLocator  # a second's import (scipy), paid only by those who ask for it
+    try:
+        from kneed import KneeLocator  # a second's import (scipy), paid by those who ask for it
+    except ImportError as error:
+        raise PredictionsError(
+            "detector='kneed' needs the package kneed, which is not installed here: "
+            'pip install "rise-core[kneed]". detector="prominent" needs nothing more.'
+        ) from error
 
     half = slice(first, last + 1)
     places = np.arange(first, last + 1, dtype=np.float64)
