@@ -34,4 +34,5 @@ def open_client(uri: str) -> MlflowClient:
     set_defaults()
     from mlflow import MlflowClient
 
-    return MlflowClient(tracking_uri=uri)
+    # The registry too: MLflow would take one from the environment, which may be another store.
+    return MlflowClient(tracking_uri=uri, registry_uri=uri)

@@ -40,6 +40,7 @@ from rise_core.tracking.files import RunFiles, open_files, read_json_object, saf
 from rise_core.tracking.find import find_tables, rank, roles_beside
 from rise_core.tracking.formats import TableFile, read_table
 from rise_core.tracking.preflight import ServerFacts, check
+from rise_core.tracking.registry import run_id_of_model
 
 __all__ = ["DEFAULT_MAX_BYTES", "ROLES_TAG", "Store", "connect", "where"]
 
@@ -217,6 +218,21 @@ class Store:
         """One run by its id; a deleted one has `deleted` set."""
         return _run(self._ask(f"Reading run {clean_text(run_id, 40)}",
                               lambda: self._client.get_run(run_id)))  # fmt: skip
+
+    def run_of_model(self, uri: str) -> Run:
+        """Return the run that made a registered model.
+
+        Parameters
+        ----------
+        uri : "models:/name@champion", "models:/name/3", "models:/name/latest" or "models:/m-…"
+
+        Raises
+        ------
+        TrackingError
+            no such model, alias or version, or one that no run made.
+        """
+        name = clean_text(uri, 80)
+        return self.run(self._ask(f"Looking up {name}", lambda: run_id_of_model(self._client, uri)))
 
     # ------------------------------------------------------------------------------- tables
 
