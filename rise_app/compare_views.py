@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from functools import partial
 from html import escape
 from math import isfinite, isnan, nan
 from typing import Any
@@ -14,11 +15,13 @@ import streamlit as st
 from rise_app.cards import reading_html, section_html
 from rise_app.jobs import jobs
 from rise_app.loaders import ALL_ROWS, Question
+from rise_app.messages import problem_of
 from rise_app.runs_table import groups_text
 from rise_app.switches import RATES
 from rise_core import Comparison, Evaluation, compare
 from rise_core.charts import curve_legend, curve_panels, strip_domain, tradeoff_chart
 from rise_core.charts.theme import ThemeName
+from rise_core.exceptions import RiseError
 from rise_core.reading import read_comparison
 from rise_core.report.html import strip_html
 from rise_core.residuals import RESIDUALS
@@ -68,7 +71,16 @@ def ask_comparison(
 ) -> Future[Comparison]:
     """Begin to compare models; by name."""
     key = ("comparison", tuple(questions.items()))
-    return jobs().ask(key, lambda: compare(models))
+    return jobs().ask(key, partial(_compare, models))
+
+
+def _compare(models: Mapping[str, Evaluation]) -> Comparison:
+    try:
+        return compare(models)
+    except RiseError:
+        raise
+    except Exception as error:
+        raise RiseError(problem_of(error)) from error
 
 
 def where(questions: Mapping[str, Question]) -> str:

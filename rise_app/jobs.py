@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -15,6 +16,7 @@ __all__ = ["Jobs", "jobs", "rerun_when_done"]
 _POLL_SECONDS = 0.5
 _AT_ONCE = 8
 _KEPT = 4000
+_FAILURE_SECONDS = 5.0
 
 
 class Jobs:
@@ -26,23 +28,37 @@ class Jobs:
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="rise")
         self._futures: OrderedDict[Hashable, Future[Any]] = OrderedDict()
+        self._failed: dict[Hashable, float] = {}
         self._lock = threading.Lock()
 
     def ask(self, key: Hashable, work: Callable[[], Any]) -> Future[Any]:
-        """Return the future of a key, starting its work when nobody has asked for it yet."""
+        """Return the future of a key, starting its work when nobody has asked for it yet.
+
+        Work that failed is begun again, since a fault of the moment must not be kept for ever; but
+        not at once, since a page that waits for it would ask for ever.
+        """
         with self._lock:
             found = self._futures.get(key)
-            if found is None or found.cancelled():
+            if found is None or found.cancelled() or self._failed_long_ago(key, found):
                 found = self._futures[key] = self._pool.submit(work)
+                self._failed.pop(key, None)
             self._futures.move_to_end(key)
             while len(self._futures) > _KEPT:
-                self._futures.popitem(last=False)
+                dropped, _ = self._futures.popitem(last=False)
+                self._failed.pop(dropped, None)
             return found
+
+    def _failed_long_ago(self, key: Hashable, future: Future[Any]) -> bool:
+        if not future.done() or future.exception() is None:
+            return False
+        seen = self._failed.setdefault(key, time.monotonic())
+        return time.monotonic() - seen > _FAILURE_SECONDS
 
     def forget(self, key: Hashable) -> None:
         """Drop a result, so that the next who asks computes it again."""
         with self._lock:
             found = self._futures.pop(key, None)
+            self._failed.pop(key, None)
         if found is not None:
             found.cancel()
 

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 import re
 
 import streamlit as st
 
 from rise_core.exceptions import RiseError
 
-__all__ = ["as_text", "show_error", "show_notes"]
+__all__ = ["as_text", "problem_of", "show_error", "show_notes"]
+
+_log = logging.getLogger(__name__)
 
 
 def as_text(words: str) -> str:
     """Return words from outside for a place that reads Markdown, such as a help or a caption."""
     return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", words)
+
+
+def problem_of(error: Exception) -> str:
+    """Say what went wrong: our own errors speak for themselves, others are faults for the log."""
+    if isinstance(error, RiseError):
+        return str(error)
+    _log.error("A computation failed", exc_info=error)
+    return f"RISE itself failed here ({type(error).__name__}); its log says more. Please report it."
 
 
 def show_error(heading: str, error: RiseError | str) -> None:

@@ -16,13 +16,13 @@ import streamlit as st
 from rise_app.jobs import jobs
 from rise_app.loaders import ALL_ROWS, Analysis, answer, question_of, stamp
 from rise_app.mapping import mapping_stamp, roles_for
+from rise_app.messages import problem_of
 from rise_app.switches import RATES
 from rise_core import Evaluation, Predictions
 from rise_core.charts import spark_svg, strip_domain, strip_svg
 from rise_core.charts.theme import ThemeName
 from rise_core.columns import Roles
 from rise_core.estimates import Estimate
-from rise_core.exceptions import RiseError
 from rise_core.residuals import RESIDUALS
 from rise_core.tracking import Run, Store, Table
 from rise_core.wording import METRICS, format_short
@@ -94,8 +94,8 @@ def _key(store: Store, run: Run) -> tuple[str, ...]:
 def _facts(store: Store, run: Run) -> RunFacts:
     try:
         _, _, predictions = _read(store, run)
-    except RiseError as error:
-        return RunFacts(problem=str(error))
+    except Exception as error:  # one run must not take the page with it
+        return RunFacts(problem=problem_of(error))
     environment = predictions.environment
     return RunFacts(tuple(predictions.features), () if environment is None else environment.labels)
 
@@ -105,18 +105,18 @@ def _line(store: Store, run: Run, analysis: Analysis) -> RunLine:
         table, roles, predictions = _read(store, run)
         question = question_of(run, table, roles, predictions, analysis)
         ev = answer(question, predictions)
-    except RiseError as error:
-        return RunLine(problem=str(error))
-    return RunLine(
-        values=dict(ev.indicators),
-        rows=ev.n,
-        left_out=ev.n_rows - ev.n,
-        environment="" if question.environment == ALL_ROWS else question.environment,
-        positive=ev.predictions.pos_label,
-        groups=groups_text(ev),
-        majority=ev.majority_accuracy,
-        spark={"light": spark_svg(ev, theme="light"), "dark": spark_svg(ev, theme="dark")},
-    )
+        return RunLine(
+            values=dict(ev.indicators),
+            rows=ev.n,
+            left_out=ev.n_rows - ev.n,
+            environment="" if question.environment == ALL_ROWS else question.environment,
+            positive=ev.predictions.pos_label,
+            groups=groups_text(ev),
+            majority=ev.majority_accuracy,
+            spark={"light": spark_svg(ev, theme="light"), "dark": spark_svg(ev, theme="dark")},
+        )
+    except Exception as error:  # one run must not take the page with it
+        return RunLine(problem=problem_of(error))
 
 
 def groups_text(ev: Evaluation) -> str:
@@ -175,8 +175,9 @@ def _noise(store: Store, run: Run, analysis: Analysis) -> Mapping[str, Estimate]
         table, roles, predictions = _read(store, run)
         ev = answer(question_of(run, table, roles, predictions, analysis), predictions)
         return ev.uncertainty().indicators
-    except RiseError:
-        return {}  # the run's line says why
+    except Exception as error:
+        problem_of(error)
+        return {}  # the numbers stay, without intervals
 
 
 def ask_noise(

@@ -21,7 +21,7 @@ from rise_app.cards import (
 )
 from rise_app.jobs import Jobs, jobs, rerun_when_done
 from rise_app.loaders import ALL_ROWS, Question
-from rise_app.messages import as_text
+from rise_app.messages import as_text, problem_of
 from rise_core import Evaluation
 from rise_core.charts import rise_chart
 from rise_core.charts.tables import View
@@ -31,7 +31,7 @@ from rise_core.predictions import CORRECTNESS, ENVIRONMENT
 from rise_core.reading import Sentence, read
 from rise_core.residuals import RESIDUALS
 from rise_core.tracking import Experiment, Run
-from rise_core.uncertainty import Uncertainty
+from rise_core.uncertainty import Uncertainty, not_resampled
 
 __all__ = [
     "ask_verdict",
@@ -216,6 +216,13 @@ def show_reading(verdict: Future[Verdict]) -> None:
 
 def _verdict(ev: Evaluation) -> Verdict:
     """Return what is known of the numbers' noise, and what they say in words."""
+    try:
+        return _resampled(ev)
+    except Exception as error:  # the page shows the values without their noise, and why
+        return not_resampled(ev, f"No intervals: {problem_of(error)}"), ()
+
+
+def _resampled(ev: Evaluation) -> Verdict:
     known = ev.uncertainty()
     if ev.base_rates == "equal":
         return known, read(ev, known)

@@ -19,7 +19,7 @@ from rise_core.replicates import EXACT_ROWS, Sampler
 if TYPE_CHECKING:
     from rise_core.evaluation import Evaluation
 
-__all__ = ["Estimate", "Uncertainty", "uncertainty"]
+__all__ = ["Estimate", "Uncertainty", "not_resampled", "uncertainty"]
 
 # Fewer rows than this in a group: resampling them cannot show how uncertain they are.
 FEW_ROWS = 20
@@ -145,14 +145,17 @@ def uncertainty(
     Knees of replicates are always the most prominent ones, also where the evaluation used kneed.
     """
     if isnan(ev.indicators.accuracy):
-        return _nothing_to_resample(ev, confidence, random_state)
+        # equal base rates that are undefined leave no rows
+        reason = ev.undefined.get("base_rates") or ev.undefined.get("accuracy")
+        return not_resampled(ev, reason, confidence, random_state)
     rules = estimate(ev, n_boot, n_perm, confidence, random_state)
     return summarise(rules, n_boot, n_perm, random_state)
 
 
-def _nothing_to_resample(ev: Evaluation, confidence: float, random_state: int) -> Uncertainty:
-    """Estimates without interval and null: equal base rates that are undefined leave no rows."""
-    reason = ev.undefined.get("base_rates") or ev.undefined.get("accuracy")
+def not_resampled(
+    ev: Evaluation, reason: str | None, confidence: float = 0.95, random_state: int = 0
+) -> Uncertainty:
+    """Estimates without interval and null, and the reason why there are none."""
     return Uncertainty(
         indicators={
             name: Estimate("indicator", name, value, reason=reason) for name, value in ev.indicators
@@ -235,7 +238,7 @@ def _notes(ev: Evaluation, sampler: Sampler, no_null: bool) -> tuple[str, ...]:
         )
     if no_null:
         notes.append(
-            "No random groupings: clusters run across groups or environments, "
-            f"and there are more than {EXACT_ROWS:,} rows."
+            f"No random groupings: above {EXACT_ROWS:,} rows they need clusters that lie within one "
+            "group and environment, and at most some 1,000 environments."
         )
     return tuple(notes)
