@@ -672,6 +672,7 @@ class Evaluation:
                 lift=share / curve.share,
                 low=low / curve.share,
                 high=high / curve.share,
+                positives=int(np.count_nonzero(mine & (y_true == 1))),
                 false_positives=int(np.count_nonzero(mine & y_pred & (y_true == 0))),
                 false_negatives=int(np.count_nonzero(mine & ~y_pred & (y_true == 1))),
             )

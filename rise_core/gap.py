@@ -56,6 +56,7 @@ class BandGroup:
     share : share of the band's weight that is the group's
     overall_share : share of all weight that is the group's
     lift, low, high : ``share / overall_share`` and its interval (Wilson, 95 %)
+    positives : rows of the group in the band whose label is positive
     false_positives, false_negatives : rows in the band decided wrongly
     """
 
@@ -65,6 +66,7 @@ class BandGroup:
     lift: float
     low: float
     high: float
+    positives: int
     false_positives: int
     false_negatives: int
 

@@ -224,6 +224,7 @@ def test_a_band_counts_what_pandas_counts(weighted: bool, q0: float, q1: float, 
         assert group.lift == pytest.approx(share / overall)
         assert group.low <= group.lift <= group.high
         decided = mine["p"] >= 0.5
+        assert group.positives == mine["y"].sum()
         assert group.false_positives == (decided & (mine["y"] == 0)).sum()
         assert group.false_negatives == (~decided & (mine["y"] == 1)).sum()
 
