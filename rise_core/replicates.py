@@ -57,6 +57,8 @@ EXACT_ROWS = 12_000
 _MASS_CELLS, _VALUE_CELLS = 1000, 400
 _TAIL, _CENTRE = 40, 64
 _FEWEST_BAGS = 64
+# A table of bags by cells then takes about half a gigabyte.
+_MOST_BAGS = 65_536
 # A group smaller than this many bags is drawn row by row.
 _SMALL_IN_BAGS = 8
 _BOOT, _PERM, _PLAN = 0, 1, 2
@@ -597,6 +599,8 @@ class Sampler:
         sizes = np.bincount(classes)
         bags = np.maximum(BAGS * sizes // classes.size, _FEWEST_BAGS)
         bags = np.minimum(bags, sizes)
+        if bags.sum() > _MOST_BAGS:
+            return None
         unit = np.empty(classes.size, dtype=np.intp)
         strata, first = [], 0
         for c in np.flatnonzero(sizes):

@@ -27,6 +27,8 @@ CodeArray = NDArray[np.int16]
 BAGS = 4096
 # Replicates are made in blocks of about this many counts, so that a block stays in the cache.
 _BLOCK = 1 << 16
+# One shuffle a class is quick for few classes only.
+_MANY_CLASSES = 40
 
 
 @dataclass(frozen=True)
@@ -204,6 +206,13 @@ class Shuffle:
         codes: CodeArray, classes: list[IntArray], size: int, rng: np.random.Generator
     ) -> CodeArray:
         drawn = np.repeat(codes[None, :], size, axis=0)
+        if len(classes) > _MANY_CLASSES:
+            # Sorting by class and chance shuffles all classes at once.
+            rows = np.concatenate(classes)
+            of_row = np.repeat(np.arange(len(classes)), [c.size for c in classes])
+            order = np.argsort(of_row + rng.random((size, rows.size)), axis=1)
+            drawn[:, rows] = codes[rows][order]
+            return drawn
         for rows in classes:
             block = np.broadcast_to(codes[rows], (size, rows.size))
             drawn[:, rows] = rng.permuted(block, axis=1)

@@ -238,7 +238,7 @@ def _notes(ev: Evaluation, sampler: Sampler, no_null: bool) -> tuple[str, ...]:
         )
     if no_null:
         notes.append(
-            f"No random groupings: above {EXACT_ROWS:,} rows they need clusters that lie within one "
-            "group and environment, and at most some 1,000 environments."
+            f"No random groupings: above {EXACT_ROWS:,} rows they need clusters that lie within "
+            "one group and environment, and at most some 1,000 environments."
         )
     return tuple(notes)

@@ -219,6 +219,30 @@ def test_random_groupings_stay_within_environment_and_label() -> None:
     assert ev.uncertainty(20, 20).within == "environment and label"
 
 
+def test_many_environments_are_shuffled_at_once() -> None:
+    codes = np.random.default_rng(0).integers(0, 3, 600)
+    stratum = np.random.default_rng(1).integers(0, 90, 600)
+    drawn = Shuffle(codes, stratum).draw(200, np.random.default_rng(2))
+    for s in range(90):
+        inside = stratum == s
+        assert (np.sort(drawn[:, inside]) == np.sort(codes[inside])).all()
+    # Every row takes each label as often as its environment has it.
+    one = stratum == 7
+    share = (drawn[:, one] == 0).mean(axis=0)
+    assert share == pytest.approx((codes[one] == 0).mean(), abs=0.15)
+
+
+def test_too_many_environments_for_bags_give_no_null_and_say_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("rise_core.replicates._MOST_BAGS", 5000)
+    columns = rows(13_000, ties=None)
+    u = evaluate(**columns, environment=np.arange(13_000) // 100).uncertainty(20, 20)
+    assert isnan(u["md"].p_value)
+    assert not isnan(u["md"].low)
+    assert any("No random groupings" in note for note in u.notes)
+
+
 def test_clusters_move_as_a_whole() -> None:
     columns = rows(200)
     cluster = np.array(nested_clusters(columns["sensitive_features"]))
