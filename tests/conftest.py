@@ -39,10 +39,14 @@ def method_data() -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _own_stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _own_stores(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
     before = {name for name in STRAY if (ROOT / name).exists()}
-    monkeypatch.setenv("RISE_HOME", str(tmp_path / "rise-home"))
-    monkeypatch.setenv("RISE_CACHE_DIR", str(tmp_path / "rise-cache"))
+    # Not in tmp_path: a test may want to say what lies there.
+    home = tmp_path_factory.mktemp("rise")
+    monkeypatch.setenv("RISE_HOME", str(home))
+    monkeypatch.setenv("RISE_CACHE_DIR", str(home / "cache"))
     monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
     monkeypatch.setenv("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
