@@ -81,7 +81,8 @@ def linked(
     options : the values, as they stand in the address; ``format_func`` makes them readable
     name : name in the address
     default : value that the address does not mention
-    arguments : for the widget; ``sticky`` lets the session keep a default that was chosen
+    arguments : for the widget; ``sticky`` lets the session keep a default that was chosen, and
+        ``then`` is called after another choice
 
     Returns
     -------
@@ -146,6 +147,7 @@ def _tied(
     write: Callable[[V], str],
     *,
     sticky: bool = False,
+    then: Callable[[], None] | None = None,
     **arguments: Any,
 ) -> V:
     """Draw a widget whose value lives in the address; ``read`` and ``write`` translate it."""
@@ -164,6 +166,8 @@ def _tied(
         picked = st.session_state[key]
         if picked is not None:  # a second click on a button takes the choice back: it stays
             keep(picked)
+            if then is not None:
+                then()
 
     # Set before every drawing: on another page the same key is another widget, which would begin
     # at its first option while the session still answers with the old page's value.

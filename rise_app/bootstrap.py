@@ -13,7 +13,7 @@ from rise_app.connection import is_demo, open_store
 from rise_core.charts.theme import ThemeName
 from rise_core.tracking import Store
 
-__all__ = ["PAGES", "Page", "Stage", "begin"]
+__all__ = ["PAGES", "Page", "Scene", "Stage", "begin", "begin_alone"]
 
 _STYLE = Path(__file__).with_name("style.css")
 
@@ -44,24 +44,46 @@ PAGES = {
             "Where does this model err, and for whom?",
         ),
         Page("pages/compare.py", "Compare", ":material/balance:", "Which one do we take?"),
+        Page("pages/learn.py", "Learn", ":material/school:", "What does fair look like?"),
+        Page(
+            "pages/add.py",
+            "Add predictions",
+            ":material/upload_file:",
+            "I have a file, and no MLflow.",
+        ),
     )
 }
 
 
 @dataclass(frozen=True)
-class Stage:
-    """What a page starts with: the store, a place for its switches, and the browser's theme."""
+class Scene:
+    """What every page starts with: a place for its switches, and the browser's theme."""
 
-    store: Store
     switches: DeltaGenerator
     theme: ThemeName
+
+
+@dataclass(frozen=True)
+class Stage(Scene):
+    """What a page on runs starts with: the store as well."""
+
+    store: Store
 
 
 def begin(title: str) -> Stage:
     """Set the page up, draw the sidebar's head, and open the store; ends the run on failure.
 
-    Every page calls it, `app.py` too: a deep link runs the page's file alone.
+    Every page on runs calls it, `app.py` too: a deep link runs the page's file alone.
     """
+    scene = begin_alone(title)
+    store = open_store()
+    with st.sidebar:
+        _show_connection(store)
+    return Stage(scene.switches, scene.theme, store)
+
+
+def begin_alone(title: str) -> Scene:
+    """Set the page up and draw the sidebar's head, for a page that needs no store."""
     page = PAGES[title]
     st.set_page_config(page_title=f"{title} · RISE", page_icon="📈", layout="wide")
     st.html(_STYLE)
@@ -78,10 +100,7 @@ def begin(title: str) -> Stage:
                 width="stretch",
             )
         switches = st.container(key="switches")
-    store = open_store()
-    with st.sidebar:
-        _show_connection(store)
-    return Stage(store, switches, "dark" if st.context.theme.type == "dark" else "light")
+    return Scene(switches, "dark" if st.context.theme.type == "dark" else "light")
 
 
 def _show_connection(store: Store) -> None:

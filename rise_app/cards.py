@@ -16,9 +16,11 @@ from rise_core.wording import METRICS, Metric, format_number
 
 __all__ = [
     "CardRow",
+    "badge_html",
     "card_rows",
     "cards_html",
     "facts_html",
+    "glossary_html",
     "legend_html",
     "reading_html",
     "section_html",
@@ -158,6 +160,22 @@ def title_html(title: str, detail: str = "") -> str:
     """Return a page's title with a quieter detail behind it."""
     tail = f" <em>{escape(detail)}</em>" if detail else ""
     return f'<h1 class="rise-title">{escape(title)}{tail}</h1>'
+
+
+def badge_html(badge: str, text: str) -> str:
+    """Return a striped badge with a sentence behind it, for what is no real run."""
+    return f'<p class="rise-badge"><b>{escape(badge)}</b> {escape(text)}</p>'
+
+
+def glossary_html(terms: Sequence[tuple[str, str, str]]) -> str:
+    """Return terms with meaning and formula, one a line."""
+    items = "".join(
+        f"<dt>{escape(name)}</dt><dd>{escape(meaning)}"
+        + (f"<code>{escape(formula)}</code>" if formula else "")
+        + "</dd>"
+        for name, meaning, formula in terms
+    )
+    return f'<dl class="rise-glossary">{items}</dl>'
 
 
 def legend_html(ev: Evaluation, known: Uncertainty) -> str:
