@@ -15,7 +15,8 @@ from rise_app.messages import show_error
 from rise_core.exceptions import RiseError
 from rise_core.wording import METRICS
 
-PATIENCE_SECONDS = 1.0
+# Small comparisons are done by then, and the page is drawn once.
+PATIENCE_SECONDS = 0.5
 
 stage = begin("Compare")
 
@@ -54,19 +55,20 @@ if len(models) < 2:
     st.info("Fewer than two runs can be evaluated with these switches.")
     st.stop()
 
-comparison = compare_views.ask_comparison(questions, models)
+title = f"{len(models)} models on {experiment.name}"
+values, comparison = compare_views.ask_comparison(questions, models)
 Jobs.settle([comparison], PATIENCE_SECONDS)
-if not comparison.done():
-    st.html(title_html(f"{len(models)} models on {experiment.name}"))
-    rerun_when_done(comparison, f"Resampling {len(models)} models together …")
+waiting = not comparison.done()
+if waiting and not values.done():
+    st.html(title_html(title))
+    rerun_when_done(values, "Matching the rows of the models …")
     st.stop()
 try:
-    found = comparison.result()
+    found = values.result() if waiting else comparison.result()
 except RiseError as error:
     show_error("These models cannot be compared.", error)
     st.stop()
 
-title = f"{len(models)} models on {experiment.name}"
 place = compare_views.where(questions)
 st.html(title_html(title, place) + facts_html(compare_views.facts(found)))
 bar = st.container(horizontal=True, vertical_alignment="bottom")
@@ -94,15 +96,22 @@ with left:
     section("Trade-off")
     compare_views.show_tradeoff(found, fairness, stage.theme)
 with right:
-    compare_views.show_summary(found, fairness)
-section(f"Differences to {baseline}")
-compare_views.show_differences(found, baseline, stage.theme)
+    if waiting:
+        section("What the numbers support")
+        rerun_when_done(comparison, "Resampling all models together, for intervals …")
+    else:
+        compare_views.show_summary(found, fairness)
+if not waiting:
+    section(f"Differences to {baseline}")
+    compare_views.show_differences(found, baseline, stage.theme)
 section("Curves on the same axes")
 compare_views.show_curves(found, stage.theme)
 algorithms = {names[run.id]: str(run.algorithm) for run in runs if names[run.id] in models}
 if len(set(algorithms.values())) < len(algorithms):
     section("Seeds folded: mean and range of each algorithm")
     compare_views.show_folded(found, algorithms)
+if waiting:
+    st.stop()
 section("Decision")
 references = {
     names[run.id]: export.reference_of(stage.store, run, *tables[run.id][:2])

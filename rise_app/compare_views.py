@@ -68,15 +68,16 @@ def model_names(runs: Sequence[Run]) -> dict[str, str]:
 
 def ask_comparison(
     questions: Mapping[str, Question], models: Mapping[str, Evaluation]
-) -> Future[Comparison]:
-    """Begin to compare models; by name."""
-    key = ("comparison", tuple(questions.items()))
-    return jobs().ask(key, partial(_compare, models))
+) -> tuple[Future[Comparison], Future[Comparison]]:
+    """Begin to compare models, by name: their values alone, and with all resamples."""
+    key = tuple(questions.items())
+    values = jobs().ask(("values", key), partial(_compare, models, n_boot=0))
+    return values, jobs().ask(("comparison", key), partial(_compare, models))
 
 
-def _compare(models: Mapping[str, Evaluation]) -> Comparison:
+def _compare(models: Mapping[str, Evaluation], **resamples: int) -> Comparison:
     try:
-        return compare(models)
+        return compare(models, **resamples)
     except RiseError:
         raise
     except Exception as error:
@@ -94,6 +95,7 @@ def facts(found: Comparison) -> dict[str, str]:
     first = next(iter(found.models.values()))
     baselines = {f"{ev.majority_accuracy:.3f}" for ev in found.models.values()}
     rows = found.pairing.how if found.pairing.n is None else f"{found.pairing.n:,}, {_how(found)}"
+    drawn = f"{found.n_boot} + {found.n_perm} permutations, seed {found.random_state}"
     return {
         "rows": rows,
         "positive class": first.predictions.pos_label,
@@ -102,7 +104,7 @@ def facts(found: Comparison) -> dict[str, str]:
         "residual": RESIDUALS[first.residual].symbol,
         "base rates": RATES[first.base_rates],
         "majority baseline": f"accuracy {' to '.join(sorted(baselines))}",
-        "resamples": f"{found.n_boot} + {found.n_perm} permutations, seed {found.random_state}",
+        "resamples": drawn if found.n_boot else "being drawn",
     }
 
 

@@ -15,7 +15,7 @@ from rise_core.evaluation import Evaluation, evaluate_predictions
 from rise_core.exceptions import PredictionsError
 from rise_core.intervals import Interval, percentile
 from rise_core.predictions import Factor, Predictions
-from rise_core.uncertainty import Uncertainty, estimate, summarise
+from rise_core.uncertainty import Uncertainty, estimate, not_resampled, summarise
 from rise_core.wording import METRICS
 
 __all__ = ["Comparison", "compare"]
@@ -23,6 +23,7 @@ __all__ = ["Comparison", "compare"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 _NAMED_ROWS = 5
+_NOT_RESAMPLED = "no interval: not resampled"
 # What an absolute difference is where groups are alike: a bound that chance only moves away from.
 _FAIR = {"md": 0.0, "md_decision": 0.0, "f_mean": 1.0, "w1": 0.0}
 
@@ -141,6 +142,8 @@ class Comparison:
             which = name if isnan(a) else baseline
             why = self.models[which].undefined.get(key, "undefined")
             return {**row, "reason": f"{which}: {why}"}
+        if not self.n_boot:
+            return {**row, "reason": _NOT_RESAMPLED}
         kinds = list(zip(self.replicates[name][key], self.replicates[baseline][key], strict=True))
         kinds += self._cases(name, baseline, key)
         with np.errstate(invalid="ignore"):
@@ -341,7 +344,8 @@ def compare(
     ----------
     models : name to Evaluation, one or more; same residual and base rates
     baseline : the model to compare with; the first by default
-    n_boot, n_perm, confidence, random_state : as in `Evaluation.uncertainty`
+    n_boot, n_perm, confidence, random_state : as in `Evaluation.uncertainty`; ``n_boot=0`` gives
+        the values at once, without interval, null or verdict
     match_rows : look for the same rows, by their row id, or by position where there are none and
         the tables have the same length. False compares unpaired
 
@@ -370,8 +374,12 @@ def compare(
     for i, (name, ev) in enumerate(found.items()):
         # The same seed gives the same resamples; models on other rows get their own.
         seed = random_state if pairing.paired else random_state + i
+        made[name] = ev
+        if not n_boot:
+            drawn[name] = not_resampled(ev, _NOT_RESAMPLED, confidence, seed)
+            continue
         rules = estimate(ev, n_boot, n_perm, confidence, seed)
-        made[name], drawn[name] = ev, summarise(rules, n_boot, n_perm, seed)
+        drawn[name] = summarise(rules, n_boot, n_perm, seed)
         replicates[name] = {key: (rules.along(key), rules.plain(key)) for key in METRICS}
     comparison = Comparison(
         models=made,
@@ -380,7 +388,7 @@ def compare(
         pairing=pairing,
         confidence=confidence,
         n_boot=n_boot,
-        n_perm=n_perm,
+        n_perm=n_perm if n_boot else 0,
         random_state=random_state,
         replicates=replicates,
     )

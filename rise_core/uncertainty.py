@@ -158,7 +158,8 @@ def not_resampled(
     """Estimates without interval and null, and the reason why there are none."""
     return Uncertainty(
         indicators={
-            name: Estimate("indicator", name, value, reason=reason) for name, value in ev.indicators
+            name: Estimate("indicator", name, value, reason=ev.undefined.get(name, reason))
+            for name, value in ev.indicators
         },
         displacements=(),
         segments=(),

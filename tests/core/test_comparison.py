@@ -263,3 +263,20 @@ def test_one_model_alone() -> None:
 
 def test_the_same_seed_gives_the_same_comparison() -> None:
     pd.testing.assert_frame_equal(three().differences, three().differences)
+
+
+def test_values_alone_come_at_once_and_claim_nothing() -> None:
+    models = {"good": model(GOOD), "biased": model(BIASED), "flat": model(np.full(N, 0.5))}
+    quick, whole = compare(models, n_boot=0), compare(models, **SMALL)
+    assert (quick.n_boot, quick.n_perm, quick.paired) == (0, 0, True)
+    same = ["model", "n", "indicator", "value"]
+    pd.testing.assert_frame_equal(quick.table[same], whole.table[same])
+    assert quick.table[["low", "high", "null_low", "p_value"]].isna().all(axis=None)
+    assert quick.differences["verdict"].isna().all()
+    assert quick.differences["reason"].notna().all()
+    pd.testing.assert_frame_equal(quick.pareto("md"), whole.pareto("md"))
+    for key in ("md", "f_acc"):
+        assert quick.ranking(key)["model"].tolist() == whole.ranking(key)["model"].tolist()
+    # An undefined value keeps its own reason.
+    assert row(quick.table, "flat", "f_acc")["reason"] == models["flat"].undefined["f_acc"]
+    assert row(quick.table, "good", "f_acc")["reason"] == "no interval: not resampled"
