@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit, urlunsplit
 
 from rise_core.columns import Roles, guess_roles
 from rise_core.exceptions import (
@@ -233,6 +234,14 @@ class Store:
         """
         name = clean_text(uri, 80)
         return self.run(self._ask(f"Looking up {name}", lambda: run_id_of_model(self._client, uri)))
+
+    def page_of(self, run: Run) -> str | None:
+        """Address of a run in MLflow's own pages, without credentials; None without a server."""
+        if self.address.path is not None:
+            return None
+        parts = urlsplit(self.uri)
+        base = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+        return f"{base}/#/experiments/{run.experiment_id}/runs/{run.id}"
 
     # ------------------------------------------------------------------------------- tables
 

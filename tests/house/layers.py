@@ -47,7 +47,7 @@ LAYERS = (
     ),
     Layer(
         "report",
-        ("rise_core/report/", "rise_core/__main__.py"),
+        ("rise_core/report/", "rise_core/__main__.py", "rise_core/cli.py"),
         frozenset({"numerics", "charts", "tracking", "report"}),
         frozenset(),
         frozenset({"altair", "vl_convert"}),
