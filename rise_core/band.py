@@ -21,7 +21,7 @@ from rise_core.predictions import MISSING, Factor
 if TYPE_CHECKING:
     from rise_core.evaluation import Evaluation
 
-__all__ = ["Columns", "Lift", "Profile", "columns_of", "profile"]
+__all__ = ["Columns", "Lift", "Profile", "band_ends", "columns_of", "profile"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -164,6 +164,25 @@ def _short(end: float, dtype: Any) -> str:
     if dtype.kind in "mM":
         return str(pd.Series([int(end)]).astype(dtype).iloc[0])[:16]
     return f"{end:.4g}"
+
+
+def band_ends(ev: Evaluation, low: float, high: float) -> tuple[float, float]:
+    """Global percentiles of the stretch that holds the rows with residuals from low to high.
+
+    Parameters
+    ----------
+    ev : the evaluation
+    low, high : residuals
+
+    Returns
+    -------
+    ends for `Evaluation.band`, half a row outside of the first and the last row that is meant
+    """
+    sample = ev.overall.sample
+    below = float(sample.weight_below(low, inclusive=False)) / sample.total
+    upto = float(sample.weight_below(high, inclusive=True)) / sample.total
+    half = 0.5 / sample.n
+    return max(below - half, 0.0), min(max(upto - half, 0.0), 1.0)
 
 
 def profile(ev: Evaluation, band: Band, columns: Columns, *, confidence: float = 0.95) -> Profile:

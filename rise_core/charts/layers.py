@@ -14,6 +14,7 @@ from rise_core.charts.tables import KNEE_SIDES, Curves
 from rise_core.charts.theme import Palette, Theme, chart_text
 
 __all__ = [
+    "Brush",
     "Style",
     "box_layer",
     "curve_layer",
@@ -36,6 +37,15 @@ STAR = (
 # Up to here medians are labelled in words; beyond, the words would lie on each other.
 LABELLED_GROUPS = 4
 LABEL_PIXELS = 14
+
+
+@dataclass(frozen=True)
+class Brush:
+    """A stretch that can be dragged: its name, its axis, and where it lies at first."""
+
+    name: str
+    axis: Literal["x", "y"]
+    start: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -291,7 +301,7 @@ def _label_places(positions: list[float]) -> tuple[list[str], list[int]]:
 def curve_layer(
     points: pd.DataFrame,
     style: Style,
-    selection: str | None,
+    brush: Brush | None,
     *,
     width: float = 2.2,
     listed: bool = True,
@@ -310,11 +320,11 @@ def curve_layer(
             strokeDash=alt.StrokeDash("curve:N", scale=style.dashes, legend=legend, sort=labels),
         )
     )
-    return [_brushed(lines, selection, style.theme)]
+    return [_brushed(lines, brush, style.theme)]
 
 
 def piece_curve_layer(
-    points: pd.DataFrame, style: Style, selection: str | None, *, listed: bool
+    points: pd.DataFrame, style: Style, brush: Brush | None, *, listed: bool
 ) -> list[alt.Chart]:
     """The global curve in pieces, each in the colour and dash of the over-represented group.
 
@@ -334,19 +344,23 @@ def piece_curve_layer(
             detail=alt.Detail("piece:N"),
         )
     )
-    return [_brushed(lines, selection, style.theme)]
+    return [_brushed(lines, brush, style.theme)]
 
 
-def _brushed(lines: alt.Chart, selection: str | None, theme: Theme) -> alt.Chart:
-    if selection is None:
+def _brushed(lines: alt.Chart, brush: Brush | None, theme: Theme) -> alt.Chart:
+    if brush is None:
         return lines
-    brush = alt.selection_interval(
-        name=selection,
-        encodings=["x"],
+    start: Any = alt.Undefined
+    if brush.start is not None:
+        start = {brush.axis: list(brush.start)}
+    drag = alt.selection_interval(
+        name=brush.name,
+        encodings=[brush.axis],
         zoom=False,
+        value=start,
         mark=alt.BrushConfig(fill=theme.accent, fillOpacity=0.12, stroke=theme.accent),
     )
-    return lines.add_params(brush)
+    return lines.add_params(drag)
 
 
 def hover_layers(

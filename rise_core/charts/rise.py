@@ -50,6 +50,7 @@ def rise_chart(
     width: int | Literal["container"] = "container",
     height: int = 420,
     selection: str | None = "band",
+    band: tuple[float, float] | None = None,
 ) -> alt.LayerChart:
     """Sorted residuals of a model, by group.
 
@@ -70,7 +71,11 @@ def rise_chart(
     theme : "light" or "dark"
     width : pixels, or "container" to follow the page
     height : pixels of the curve's part; the global view adds its strip below
-    selection : name of a brush over ranks, None for no brush
+    selection : name of a brush, None for no brush. The global view is brushed along its
+        percentiles (x, field ``rank``), the group view along the residuals (y, field
+        ``residual``): a rank within a group is another residual in each group, while a stretch of
+        residuals is the same rows in both views
+    band : global percentiles that the brush covers at first
 
     Returns
     -------
@@ -100,6 +105,7 @@ def rise_chart(
         panel = replace(panel, strip=room, gap=gap)
         strip = share_strip(_shares(ev, curves, color_by), curves.labels, panel)
     unit = hover_unit(ev)
+    brush = None if selection is None else _brush(ev, view, selection, band)
 
     parts: list[alt.Chart] = draw.zero_layer(look)
     if show_segments:
@@ -118,11 +124,11 @@ def rise_chart(
     if view == "global":
         pieces = ev.pieces(k=segments, by=color_by, method=pieces_method)
         points = tables.piece_curve_table(ev.overall, pieces)
-        parts += draw.piece_curve_layer(points, style, selection, listed=len(curves.groups) == 2)
+        parts += draw.piece_curve_layer(points, style, brush, listed=len(curves.groups) == 2)
         hover = tables.piece_table(pieces, curves.labels)
         parts += draw.piece_hover_layers(hover, curves, unit, panel, look)
     else:
-        parts += draw.curve_layer(tables.curve_table(curves), style, selection)
+        parts += draw.curve_layer(tables.curve_table(curves), style, brush)
         parts += draw.hover_layers(tables.hover_table(curves), curves, unit, panel, look)
     if show_knees:
         parts += draw.knee_layer(tables.knee_table(curves, view), style)
@@ -138,6 +144,13 @@ def rise_chart(
     )
     themed: alt.LayerChart = apply_theme(chart, look)
     return themed
+
+
+def _brush(ev: Evaluation, view: View, name: str, band: tuple[float, float] | None) -> draw.Brush:
+    if view == "global":
+        return draw.Brush(name, "x", band)
+    start = None if band is None else (ev.overall.at(band[0]), ev.overall.at(band[1]))
+    return draw.Brush(name, "y", start)
 
 
 def on_axes(parts: Sequence[alt.Chart], x: alt.X, y: alt.Y) -> list[alt.Chart]:

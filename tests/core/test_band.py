@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import hypergeom
 
 from rise_core import Evaluation, PredictionsError, evaluate
-from rise_core.band import columns_of, hypergeometric_tail, profile
+from rise_core.band import band_ends, columns_of, hypergeometric_tail, profile
 from rise_core.gap import wilson_interval
 
 
@@ -190,3 +190,14 @@ def test_the_order_of_the_rows_changes_nothing() -> None:
         found = profile(ev, ev.band(0.7, 1.0), columns_of(rows, ["y", "p"]))
         numbers.append(found.to_frame().sort_values(["column", "value"], ignore_index=True))
     pd.testing.assert_frame_equal(*numbers)
+
+
+@pytest.mark.parametrize("grid", [0, 20])
+def test_a_stretch_of_residuals_is_the_band_of_its_rows(grid: int) -> None:
+    frame = table(4, 300)
+    if grid:  # ties: whole runs of equal residuals are in or out
+        frame["p"] = np.round(frame["p"] * grid) / grid
+    ev = evaluated(frame)
+    for low, high in ((-0.35, 0.2), (-1.0, -0.3), (0.25, 1.0), (-1.0, 1.0)):
+        inside = (ev.residual_values >= low) & (ev.residual_values <= high)
+        assert ev.band(*band_ends(ev, low, high)).rows.tolist() == np.flatnonzero(inside).tolist()

@@ -481,13 +481,28 @@ def test_description_tells_groups_and_medians() -> None:
     assert "coat or dress" in text
 
 
-def test_brush_has_the_given_name_and_ranks() -> None:
-    params = rise_chart(make(), selection="stretch").to_dict()["params"]
-    (brush,) = [p for p in params if p["select"]["type"] == "interval"]
-    assert brush["name"] == "stretch"
-    assert brush["select"]["encodings"] == ["x"]
-    params = rise_chart(make(), selection=None).to_dict()["params"]
-    assert not [p for p in params if p["select"]["type"] == "interval"]
+def brushes(chart: Any) -> list[dict[str, Any]]:
+    return [p for p in chart.to_dict()["params"] if p["select"]["type"] == "interval"]
+
+
+def test_the_brush_has_its_name_and_takes_ranks_of_all_rows_or_residuals() -> None:
+    # Ranks within groups are other residuals in every group: there residuals are brushed.
+    for view, axis in (("global", "x"), ("groups", "y")):
+        (brush,) = brushes(rise_chart(make(), selection="stretch", view=view))  # type: ignore[arg-type]
+        assert brush["name"] == "stretch"
+        assert brush["select"]["encodings"] == [axis]
+        assert "value" not in brush
+    assert brushes(rise_chart(make(), selection=None)) == []
+
+
+def test_a_brush_that_is_there_at_first_covers_the_same_rows_in_both_views() -> None:
+    ev = make()
+    (along,) = brushes(rise_chart(ev, view="global", band=(0.2, 0.6)))
+    (across,) = brushes(rise_chart(ev, view="groups", band=(0.2, 0.6)))
+    assert along["value"] == {"x": [0.2, 0.6]}
+    low, high = across["value"]["y"]
+    inside = (ev.residual_values >= low) & (ev.residual_values <= high)
+    assert np.count_nonzero(inside) == pytest.approx(0.4 * ev.n, abs=2)
 
 
 def test_unknown_view_and_theme_say_what_there_is() -> None:
