@@ -293,7 +293,8 @@ def indicators(u: Uncertainty) -> Markup:
         row = _estimate_row(e)
         domain = strip_domain(pd.DataFrame([{"name": key, **row}]))
         lines.append([_head(METRICS[key]), indicator_cell(row, domain), METRICS[key].explains])
-    return table("Indicators", ["Indicator", "Value", "What it sees"], lines, "words")
+    caption = "Indicators of this model"
+    return table(caption, ["Indicator", "Value", "What it sees"], lines, "words")
 
 
 def groups(ev: Evaluation) -> Markup:
@@ -476,7 +477,7 @@ def definitions(residual: str) -> Markup:
         "base rate": "share of rows whose label is the positive class",
     }
     head = ["Indicator", "Formula", "Better", "What it sees and misses"]
-    return Markup(table("Indicators", head, lines, "words") + facts(words))
+    return Markup(table("What each indicator is", head, lines, "words") + facts(words))
 
 
 def runs_section(runs: Mapping[str, RunReference]) -> Markup:
@@ -487,14 +488,17 @@ def runs_section(runs: Mapping[str, RunReference]) -> Markup:
         lines.append([name, link(run.url, run.id), run.name, run.table or UNDEFINED, more])
     head = ["Model", "Run", "Run name", "Table", "Facts"]
     parts = [table("Runs that the predictions came from", head, lines, "words")]
-    mapped = [
-        [name, ROLE_WORDS.get(role, role), column, why]
-        for name, run in runs.items()
-        for role, column, why in _mapping(run.mapping)
-    ]
+    mapped: dict[tuple[str, str, str], list[str]] = {}
+    for name, run in runs.items():
+        for line in _mapping(run.mapping):
+            mapped.setdefault(line, []).append(name)
     if mapped:
-        head = ["Model", "Role", "Column or value", "Why"]
-        parts.append(table("Which column was read as what", head, mapped, "words"))
+        head = ["Role", "Column or value", "Why", "In"]
+        lines = [
+            [role, column, why, "every model" if len(names) == len(runs) else ", ".join(names)]
+            for (role, column, why), names in mapped.items()
+        ]
+        parts.append(table("Which column was read as what", head, lines, "words"))
     return section("runs", "Runs and columns", *parts)
 
 
@@ -508,5 +512,5 @@ def _mapping(mapping: Mapping[str, Any]) -> list[tuple[str, str, str]]:
             continue
         named = isinstance(value, list | tuple)
         column = ", ".join(map(str, value)) if named else str(value)
-        found.append((role, column, str(why.get(role, ""))))
+        found.append((ROLE_WORDS.get(role, role), column, str(why.get(role, ""))))
     return found

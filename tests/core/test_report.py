@@ -278,7 +278,9 @@ def test_it_says_what_was_compared_and_how(page: Page, report: str) -> None:
     account = page.rows("Rows in = rows used + rows left out")["IRM"]
     assert account[:2] == ["500", "499"]
     assert account[2].startswith("1 ")
-    assert page.rows("Which column was read as what")["IRM"]
+    read = page.rows("Which column was read as what")
+    assert read["label"] == ["label", "two values, named like a label", "IRM"]
+    assert read["sensitive feature"][0] == "lighting"
     assert "29 November 2026, 09:05 UTC" in report
     for metric in METRICS.values():
         assert any(metric.formula == cell.text for cell in page.all("td"))
