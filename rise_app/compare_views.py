@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 from html import escape
@@ -71,13 +71,17 @@ def ask_comparison(
 ) -> tuple[Future[Comparison], Future[Comparison]]:
     """Begin to compare models, by name: their values alone, and with all resamples."""
     key = tuple(questions.items())
-    values = jobs().ask(("values", key), partial(_compare, models, n_boot=0))
-    return values, jobs().ask(("comparison", key), partial(_compare, models))
+    values = partial(compare, models, n_boot=0)
+    everything = partial(compare, models)
+    return (
+        jobs().ask(("values", key), partial(_compared, values)),
+        jobs().ask(("comparison", key), partial(_compared, everything)),
+    )
 
 
-def _compare(models: Mapping[str, Evaluation], **resamples: int) -> Comparison:
+def _compared(work: Callable[[], Comparison]) -> Comparison:
     try:
-        return compare(models, **resamples)
+        return work()
     except RiseError:
         raise
     except Exception as error:

@@ -375,7 +375,8 @@ def compare(
         # The same seed gives the same resamples; models on other rows get their own.
         seed = random_state if pairing.paired else random_state + i
         made[name] = ev
-        if not n_boot:
+        # At equal base rates that are undefined there are no rows to draw.
+        if not n_boot or isnan(ev.indicators.accuracy):
             drawn[name] = not_resampled(ev, _NOT_RESAMPLED, confidence, seed)
             continue
         rules = estimate(ev, n_boot, n_perm, confidence, seed)

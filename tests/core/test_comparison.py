@@ -280,3 +280,15 @@ def test_values_alone_come_at_once_and_claim_nothing() -> None:
     # An undefined value keeps its own reason.
     assert row(quick.table, "flat", "f_acc")["reason"] == models["flat"].undefined["f_acc"]
     assert row(quick.table, "good", "f_acc")["reason"] == "no interval: not resampled"
+
+
+def test_models_without_rows_to_draw_are_compared_all_the_same() -> None:
+    # Every group has one label: no weights make the base rates equal.
+    mad = {
+        name: model(p, y=(GROUP == "f").astype(int), base_rates="equal")
+        for name, p in (("a", GOOD), ("b", BIASED))
+    }
+    c = compare(mad, **SMALL)
+    assert c.table["value"].isna().all()
+    assert c.table["reason"].str.contains("one label only").all()
+    assert c.differences["reason"].str.contains("^b: .*one label only").all()
