@@ -394,6 +394,7 @@ def test_every_chart_is_there_in_both_schemes_and_has_its_data(page: Page) -> No
         assert light["config"]["background"] == "#ffffff"
         assert dark["config"]["background"] == "#15181b"
         assert light["datasets"] == dark["datasets"]
+        assert isinstance(light["datasets"], list), "data is kept once, and named here"
         assert set(light["datasets"]) <= set(charts["datasets"])
         assert light["description"]
 
