@@ -24,9 +24,9 @@ from rise_core.exceptions import RiseError
 TOLERANCE = 0.02
 """Allowed difference of a train or validation accuracy.
 
-As much as the seeds of one algorithm differ (about .02 on NYSF), and enough to notice that a penalty
-has no effect: without theirs, IRM, IGA and V-REx gain .07 or more in train accuracy. GroupDRO, CORAL
-and Mixup lie nearer to ERM; their objectives are held by tests/demo."""
+As much as the seeds of one algorithm differ (about .02 on NYSF), and enough to notice that a
+penalty has no effect: without theirs, IRM, IGA and V-REx gain .07 or more in train accuracy.
+GroupDRO, CORAL and Mixup lie nearer to ERM; their objectives are held by tests/demo."""
 
 
 @dataclass(frozen=True)
