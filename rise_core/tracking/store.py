@@ -1,4 +1,4 @@
-"""A store of runs, seen read-only: experiments, runs, and the tables of predictions in them."""
+"""A store of runs: experiments, runs, and the tables of predictions in them; only read here."""
 
 from __future__ import annotations
 
@@ -63,8 +63,9 @@ def connect(
     timeout: float = 5.0,
     cache_dir: Path | str | None = None,
     cache_bytes: int = 4 << 30,
+    writable: bool = False,
 ) -> Store:
-    """Open a tracking server or an MLflow database file, read-only.
+    """Open a tracking server or an MLflow database file, read-only unless asked otherwise.
 
     The first contact tells within seconds whether the store can be used. Nothing is created,
     migrated or written, and MLflow's process-wide tracking address is left alone.
@@ -75,6 +76,7 @@ def connect(
     timeout : seconds for the first contact, and for each later look whether the server is alive
     cache_dir : folder for fetched tables; RISE_CACHE_DIR or the user's cache folder by default
     cache_bytes : bound of that folder; the least recently used tables go first
+    writable : let `rise_core.tracking.writing` write to the store; nothing else ever does
 
     Raises
     ------
@@ -90,7 +92,8 @@ def connect(
     address = parse_address(given)
     mlflow_client.set_defaults()
     facts = check(address, timeout)
-    return Store(address, facts, timeout=timeout, cache=TableCache(cache_dir, cache_bytes))
+    cache = TableCache(cache_dir, cache_bytes)
+    return Store(address, facts, timeout=timeout, cache=cache, writable=writable)
 
 
 def where(text: str = "", **tags: str) -> str:
@@ -121,15 +124,19 @@ class Store:
     Attributes
     ----------
     uri, label : address, as MLflow wants it and as people may see it (no credentials)
-    read_only : always True here
+    read_only : whether nothing can be written through this store
     facts : version, user and seconds of the first contact
     cache : where fetched tables are kept
     """
 
-    read_only = True
-
     def __init__(
-        self, address: Address, facts: ServerFacts, *, timeout: float, cache: TableCache
+        self,
+        address: Address,
+        facts: ServerFacts,
+        *,
+        timeout: float,
+        cache: TableCache,
+        writable: bool = False,
     ) -> None:
         self.address = address
         self.uri = address.uri
@@ -137,7 +144,9 @@ class Store:
         self.facts = facts
         self.cache = cache
         self._timeout = timeout
-        self._client = mlflow_client.open_client(address.client_uri)
+        self.read_only = not writable
+        uri = address.uri if writable else address.client_uri
+        self.client = mlflow_client.open_client(uri)
         self._seen_alive = time.monotonic()
         self._experiment_tags: Mapping[str, Mapping[str, str]] = {}
         self._locks: dict[str, threading.Lock] = {}
@@ -166,7 +175,7 @@ class Store:
             found: list[Experiment] = []
             token: str | None = None
             while len(found) < max_results:
-                page = self._client.search_experiments(
+                page = self.client.search_experiments(
                     max_results=min(1000, max_results - len(found)),
                     order_by=["last_update_time DESC"],
                     page_token=token,
@@ -177,7 +186,7 @@ class Store:
                     break
             return found
 
-        found = self._ask("Listing the experiments", ask)
+        found = self.ask("Listing the experiments", ask)
         self._experiment_tags = {experiment.id: experiment.tags for experiment in found}
         return found
 
@@ -203,9 +212,9 @@ class Store:
         ids = [experiment_ids] if isinstance(experiment_ids, str) else list(experiment_ids)
         if not ids:
             return RunPage(())
-        page = self._ask(
+        page = self.ask(
             "Listing the runs" + (f" with the filter {clean_text(filter, 80)!r}" if filter else ""),
-            lambda: self._client.search_runs(
+            lambda: self.client.search_runs(
                 ids,
                 filter_string=filter,
                 max_results=max_results,
@@ -217,8 +226,8 @@ class Store:
 
     def run(self, run_id: str) -> Run:
         """One run by its id; a deleted one has `deleted` set."""
-        return _run(self._ask(f"Reading run {clean_text(run_id, 40)}",
-                              lambda: self._client.get_run(run_id)))  # fmt: skip
+        return _run(self.ask(f"Reading run {clean_text(run_id, 40)}",
+                              lambda: self.client.get_run(run_id)))  # fmt: skip
 
     def run_of_model(self, uri: str) -> Run:
         """Return the run that made a registered model.
@@ -233,7 +242,7 @@ class Store:
             no such model, alias or version, or one that no run made.
         """
         name = clean_text(uri, 80)
-        return self.run(self._ask(f"Looking up {name}", lambda: run_id_of_model(self._client, uri)))
+        return self.run(self.ask(f"Looking up {name}", lambda: run_id_of_model(self.client, uri)))
 
     def page_of(self, run: Run) -> str | None:
         """Address of a run in MLflow's own pages, without credentials; None without a server."""
@@ -263,7 +272,7 @@ class Store:
                     TableRef(str(path), size, roles_path=str(roles), root=str(root))
                     for path, size, roles, root in note["tables"]
                 ]
-        found = rank(self._with_files(run, find_tables)) or self._model_tables(run)
+        found = rank(self.with_files(run, find_tables)) or self._model_tables(run)
         if not run.running:
             self.cache.write_note(
                 key,
@@ -456,7 +465,7 @@ class Store:
             if files is None:
                 written = (self.cache.note(key) or {}).get("roles")
             else:
-                written = self._with_files(run, lambda files: _written_roles(files, ref), files)
+                written = self.with_files(run, lambda files: _written_roles(files, ref), files)
                 told = written is not None or self.cache.note(key) is not None
                 if told and files.local(ref.path) is None:
                     self.cache.write_note(key, {"roles": written})
@@ -474,13 +483,13 @@ class Store:
         """Tables among the files of the models a run logged; those are not the run's own files."""
         found: list[TableRef] = []
         for model_id in run.model_ids[:_MAX_MODELS]:
-            model = self._ask(
+            model = self.ask(
                 f"Reading model {clean_text(model_id, 40)}",
-                partial(self._client.get_logged_model, model_id),
+                partial(self.client.get_logged_model, model_id),
             )
             root = str(model.artifact_location)
             at_model = replace(run, artifact_uri=root)
-            found += [replace(ref, root=root) for ref in self._with_files(at_model, find_tables)]
+            found += [replace(ref, root=root) for ref in self.with_files(at_model, find_tables)]
         return rank(found)
 
     def _fetch(
@@ -489,7 +498,7 @@ class Store:
         """The file on this disk; and the run's files, when they had to be asked."""
         key = TableCache.key("table", self.label, run.id, ref.root, ref.path)
         with self._lock(key):
-            files = self._with_files(run, lambda files: files)
+            files = self.with_files(run, lambda files: files)
             local = files.local(ref.path)
             if local is not None:
                 size = local.stat().st_size
@@ -512,14 +521,14 @@ class Store:
         return self._size(run, ref.path, files) == entry.size
 
     def _size(self, run: Run, path: str, files: RunFiles) -> int | None:
-        return self._with_files(run, lambda _: files.size(path), files)
+        return self.with_files(run, lambda _: files.size(path), files)
 
     def _download(
         self, run: Run, path: str, size: int | None, key: str, files: RunFiles, max_bytes: int
     ) -> CacheEntry:
         with self.cache.workplace() as target:
             for _ in range(2):
-                self._with_files(run, lambda _: files.fetch(path, target), files)
+                self.with_files(run, lambda _: files.fetch(path, target), files)
                 came = target.stat().st_size
                 if size is None or came == size:
                     break
@@ -536,7 +545,7 @@ class Store:
         with self._locks_lock:
             return self._locks.setdefault(key, threading.Lock())
 
-    def _ask(self, what: str, call: Callable[[], T]) -> T:
+    def ask(self, what: str, call: Callable[[], T]) -> T:
         """Call the tracking server; its failures come out as errors of RISE."""
         if time.monotonic() - self._seen_alive > _FRESH_SECONDS:
             # MLflow's own wait for a server that has gone is long: look first
@@ -588,7 +597,8 @@ class Store:
             )
         if code in ("PERMISSION_DENIED", "UNAUTHENTICATED", "CUSTOMER_UNAUTHORIZED"):
             return AuthenticationError(
-                f"{what}: {self.label} refuses it for this user. Ask for read permission."
+                f"{what}: {self.label} refuses it for this user. Ask for the permission, or "
+                "use other credentials."
             )
         if code in ("INVALID_PARAMETER_VALUE", "BAD_REQUEST"):
             return TrackingError(
@@ -604,7 +614,7 @@ class Store:
             "Try again."
         )
 
-    def _with_files(
+    def with_files(
         self, run: Run, call: Callable[[RunFiles], T], files: RunFiles | None = None
     ) -> T:
         """Touch the files of a run; failures name the store that failed."""

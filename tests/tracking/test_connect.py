@@ -61,7 +61,7 @@ def test_sqlite_file_is_opened_read_only(
     # MLflow makes a folder "file:" for a read-only address, and mlruns for a relative one
     assert {entry.name for entry in tmp_path.iterdir()} <= {"mlflow.db", "rise-home"}
     with pytest.raises(Exception, match="readonly"):
-        store._client.create_experiment("must fail")
+        store.client.create_experiment("must fail")
 
 
 def test_relative_sqlite_path(

@@ -1,0 +1,181 @@
+"""Writing back: only on request, planned first, never where a run is closed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rise_core import Evaluation, Predictions, evaluate, evaluate_predictions
+from rise_core.exceptions import ServerUnreachableError, TrackingError
+from rise_core.tracking import connect, log_predictions
+from rise_core.tracking.writing import EVALUATION_TAG, REPORT_PATH, plan, write
+
+
+@pytest.fixture
+def run_id(workspace, frame) -> str:
+    """A finished run with predictions and without numbers."""
+    run_id = workspace.run("erm")
+    log_predictions(frame["y_true"], frame["y_prob"], sensitive_features=frame["sex"],
+                    run_id=run_id, tracking_uri=workspace.uri, metrics=False)  # fmt: skip
+    return run_id
+
+
+def evaluated(store, run_id: str) -> Evaluation:
+    table = store.load(run_id)
+    return evaluate_predictions(Predictions.from_frame(table.frame, table.roles))
+
+
+def snapshot(workspace, run_id: str) -> tuple[object, ...]:
+    """Everything of a run and its experiment that writing could change."""
+    run = workspace.client.get_run(run_id).to_dictionary()
+    files = [(f.path, f.file_size) for f in workspace.client.list_artifacts(run_id, "rise")]
+    return run, files, dict(workspace.client.get_experiment(workspace.experiment_id).tags)
+
+
+def test_everything_is_written_as_planned(workspace, run_id) -> None:
+    store = connect(workspace.uri, writable=True)
+    ev = evaluated(store, run_id)
+    known = ev.uncertainty(n_boot=20, n_perm=20)
+    roles = store.load(run_id).roles
+    before = snapshot(workspace, run_id)
+    planned = plan(store, run_id, ev, known, report="<p>é</p>", roles=roles)
+    assert snapshot(workspace, run_id) == before  # a plan writes nothing
+    text = str(planned)
+    assert "metric rise.w1: " in text
+    assert f"file {REPORT_PATH}: 9 bytes" in text
+    assert "experiment tag rise.roles: " in text
+
+    assert write(store, planned) == (
+        *[c for c in planned.changes if c.kind == "file"],
+        *[c for c in planned.changes if c.kind in ("metric", "tag")],
+        *[c for c in planned.changes if c.kind == "experiment tag"],
+    )
+    run = workspace.client.get_run(run_id)
+    for name, value in ev.indicators:
+        assert run.data.metrics[f"rise.{name}"] == pytest.approx(value)
+        for end in ("low", "high", "null_low", "null_high"):
+            wanted = getattr(known[name], end)
+            if np.isfinite(wanted):
+                assert run.data.metrics[f"rise.{name}.{end}"] == pytest.approx(wanted)
+            else:
+                assert f"rise.{name}.{end}" not in run.data.metrics
+    what = json.loads(run.data.tags[EVALUATION_TAG])
+    assert (what["feature"], what["threshold"], what["n"], what["n_boot"]) == ("sex", 0.5, 240, 20)
+    path = workspace.client.download_artifacts(run_id, REPORT_PATH)
+    with open(path, encoding="utf-8") as file:  # noqa: PTH123
+        assert file.read() == "<p>é</p>"
+    # the next person needs no click
+    fresh = connect(workspace.uri)
+    fresh.experiments()
+    assert fresh.kept_roles(workspace.experiment_id) == roles
+
+
+def test_the_same_again_writes_nothing_twice(workspace, run_id) -> None:
+    store = connect(workspace.uri, writable=True)
+    ev = evaluated(store, run_id)
+    roles = store.load(run_id).roles
+    write(store, plan(store, run_id, ev, roles=roles))
+    again = plan(store, run_id, ev, roles=roles)
+    assert again.changes == ()
+    assert again.left_out["rise.w1"] == "it is there already"
+    assert "nothing to write" in str(again)
+    assert write(store, again) == ()
+    other = plan(store, run_id, ev.with_settings(threshold=0.6), report="x")
+    changed = {change.name: change for change in other.changes}
+    assert changed[EVALUATION_TAG].before
+    assert "rise.w1" not in changed  # W1 knows no threshold
+    assert changed["rise.dp"].before
+    write(store, other)
+    assert "now 1 bytes" in str(plan(store, run_id, report="xyz"))
+
+
+def test_a_store_is_read_only_unless_asked(workspace, run_id) -> None:
+    store = connect(workspace.uri)
+    planned = plan(store, run_id, evaluated(store, run_id), report="x")
+    before = snapshot(workspace, run_id)
+    with pytest.raises(TrackingError, match="opened read-only, so nothing was written"):
+        write(store, planned)
+    assert snapshot(workspace, run_id) == before
+    assert store.read_only
+    assert not connect(workspace.uri, writable=True).read_only
+
+
+def close(workspace, run_id: str, how: str) -> None:
+    if how == "deleted":
+        workspace.client.delete_run(run_id)
+    elif how == "locked":
+        workspace.client.set_tag(run_id, "rise.locked", "audit 2026")
+    else:
+        workspace.client.update_run(run_id, status="RUNNING")
+
+
+CLOSED = {"deleted": "has been deleted", "locked": r"locked by .*\(audit 2026\)",
+          "running": "another program is still writing"}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", CLOSED)
+def test_a_closed_run_is_left_alone(on_sqlite, frame, how: str) -> None:
+    run_id = on_sqlite.run("erm")
+    ev = evaluate(frame["y_true"], frame["y_prob"], sensitive_features=frame["sex"])
+    store = connect(on_sqlite.uri, writable=True)
+    planned = plan(store, run_id, ev, report="x")
+    close(on_sqlite, run_id, how)
+    before = snapshot(on_sqlite, run_id)
+    # closed before the plan, and between plan and writing
+    with pytest.raises(TrackingError, match=CLOSED[how]):
+        plan(store, run_id, ev)
+    with pytest.raises(TrackingError, match=CLOSED[how]):
+        write(store, planned)
+    assert snapshot(on_sqlite, run_id) == before
+
+
+def test_an_unlocked_run_is_open(on_sqlite) -> None:
+    run_id = on_sqlite.run("erm", **{"rise.locked": "false"})
+    store = connect(on_sqlite.uri, writable=True)
+    assert write(store, plan(store, run_id, report="x"))
+
+
+def test_what_is_undefined_or_infinite_is_not_written(on_sqlite, frame) -> None:
+    run_id = on_sqlite.run("erm")
+    one = evaluate(frame["y_true"], frame["y_prob"], sensitive_features=["all"] * len(frame))
+    store = connect(on_sqlite.uri, writable=True)
+    planned = plan(store, run_id, one)
+    assert "rise.w1" not in planned.metrics
+    assert planned.left_out["rise.w1"].startswith("undefined: ")
+    write(store, planned)
+    run = on_sqlite.client.get_run(run_id)
+    assert list(run.data.metrics) == ["rise.accuracy"]
+    assert "w1" in json.loads(run.data.tags[EVALUATION_TAG])["undefined"]
+    endless = replace(one, indicators=replace(one.indicators, f_acc=np.inf))
+    assert plan(store, run_id, endless).left_out["rise.f_acc"] == "infinite"
+
+
+def test_a_failure_in_the_middle_says_what_was_written(on_server, frame, proxy) -> None:
+    run_id = on_server.run("erm")
+    ev = evaluate(frame["y_true"], frame["y_prob"], sensitive_features=frame["sex"])
+    store = connect(proxy.url, writable=True)
+    planned = plan(store, run_id, ev, report="x")
+
+    def refuse(path: str, status: int, data: bytes) -> tuple[int, bytes] | None:
+        if "log-batch" in path:
+            return 403, b'{"error_code": "PERMISSION_DENIED", "message": "no"}'
+        return status, data
+
+    proxy.spoil = refuse
+    with pytest.raises(TrackingError, match=r"refuses it.*Written before that: rise/report.html"):
+        write(store, planned)
+    proxy.spoil = None
+    proxy.dead = True
+    with pytest.raises(ServerUnreachableError):
+        write(store, planned)
+
+
+def test_reading_with_a_writable_store_changes_nothing(sqlite_uri, tmp_path) -> None:
+    before = (tmp_path / "mlflow.db").read_bytes()
+    store = connect(sqlite_uri, writable=True)
+    store.experiments()
+    store.runs("0")
+    assert (tmp_path / "mlflow.db").read_bytes() == before
