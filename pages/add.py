@@ -2,6 +2,81 @@
 
 from __future__ import annotations
 
+import streamlit as st
+
+from rise_app import switches, uploads, views
 from rise_app.bootstrap import begin_alone
+from rise_app.cards import facts_html, title_html
+from rise_app.loaders import ALL_ROWS
+from rise_app.messages import show_error, show_notes
+from rise_core.exceptions import RiseError
 
 scene = begin_alone("Add predictions")
+head = st.container()
+uploads.add_files()
+with scene.switches:
+    upload = uploads.choose_upload()
+if upload is None:
+    with head:
+        st.html(title_html("Add predictions"))
+    uploads.show_what_is_needed()
+    st.stop()
+
+name = upload.table.path
+came = {"file": f"{name} ({upload.table.size:,} bytes)"}
+checked = None
+classes = uploads.classes_to_choose_from(upload)
+try:
+    if not classes and not uploads.needs_conversion(upload):
+        checked = uploads.check(upload)
+        predictions = checked.predictions
+        with scene.switches:
+            environment = switches.choose_environment(None, predictions)
+            attribute = switches.choose_attribute(list(predictions.features))
+            settings = switches.choose_settings()
+        question = uploads.question_of(upload, environment, attribute, settings)
+        ev = uploads.evaluation(question, predictions)
+except RiseError as error:
+    checked = None
+    show_error("This file cannot be evaluated as it is read now.", error)
+if checked is None:
+    shape = "{:,} rows, {} columns".format(*upload.table.frame.shape)
+    with head:
+        st.html(title_html(name) + facts_html({"table": shape}))
+    if classes:
+        uploads.show_classes(upload, classes)
+    elif uploads.needs_conversion(upload):
+        uploads.show_conversion(upload)
+    uploads.show_columns(upload)
+    uploads.show_preview(upload)
+    st.stop()
+
+with head:
+    views.show_header(name, ev, environment, came)
+show_notes(checked.notes)
+picture, numbers = st.columns([2.3, 1], gap="large")
+with picture:
+    draw = views.show_curve(ev, scene.theme)
+verdict = views.ask_verdict(ev, question)
+with numbers:
+    views.show_indicators(ev, verdict, scene.theme)
+with picture:
+    views.show_reading(verdict)
+columns, groups, segments, knees, rows, save, log = st.tabs(
+    ["Columns", "Groups", "Segments of the gap", "Knees", "Rows", "Save", "Log as a run"]
+)
+with columns:
+    uploads.show_columns(upload)
+with groups:
+    views.show_groups(ev)
+with segments:
+    views.show_segments(ev)
+with knees:
+    views.show_knees(ev)
+with rows:
+    uploads.show_preview(upload)
+with save:
+    title = name if environment == ALL_ROWS else f"{name}, {environment}"
+    uploads.show_save(upload, ev, verdict, title, draw)
+with log:
+    uploads.show_logging(upload, predictions)

@@ -12,8 +12,9 @@ import streamlit as st
 from rise_app.messages import show_error
 from rise_core.exceptions import RiseError
 from rise_core.tracking import Store, connect
+from rise_core.tracking.address import redact
 
-__all__ = ["home", "is_demo", "open_store", "watch"]
+__all__ = ["home", "is_demo", "open_store", "store_label", "store_uri", "watch"]
 
 _PROJECT = Path(__file__).resolve().parent.parent
 _RETRY_SECONDS = 5
@@ -35,14 +36,22 @@ def open_store() -> Store:
     A failure is shown, looked at again every few seconds, and ends the script run.
     """
     try:
-        return _connect(_uri())
+        return _connect(store_uri())
     except RiseError as error:
         show_error("There is no connection to the runs.", error)
         watch()
         st.stop()
 
 
-def _uri() -> str:
+def store_label() -> str:
+    """Name the store for people, without opening it and without credentials."""
+    if is_demo():
+        return "the demo store of this machine"
+    return redact(os.environ["MLFLOW_TRACKING_URI"].strip())
+
+
+def store_uri() -> str:
+    """Return the store's address; the demo store is filled the first time."""
     return _demo_uri() if is_demo() else os.environ["MLFLOW_TRACKING_URI"].strip()
 
 
@@ -89,7 +98,7 @@ def watch() -> None:
         # The first call draws; the later ones are the clock's.
         if st.session_state.setdefault("_looked", False):
             try:
-                _connect(_uri()).check()
+                _connect(store_uri()).check()
             except RiseError:
                 pass
             else:

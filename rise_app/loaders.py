@@ -32,6 +32,7 @@ __all__ = [
     "evaluation",
     "experiments",
     "find_run",
+    "forget_lists",
     "load_table",
     "load_tables",
     "predictions_of",
@@ -81,6 +82,12 @@ def _runs(uri: str, experiment: str, query: str, limit: int, _store: Store) -> l
 def runs_of(store: Store, experiment: str, query: str = "", limit: int = RUNS_AT_ONCE) -> list[Run]:
     """List an experiment's runs, newest first; raises TrackingError."""
     return _runs(store.uri, experiment, query, limit, store)
+
+
+def forget_lists() -> None:
+    """Forget what was listed, so that a run that was just logged is found."""
+    _experiments.clear()
+    _runs.clear()
 
 
 @st.cache_resource(ttl=_LIST_SECONDS, max_entries=256, show_spinner=False)

@@ -176,8 +176,9 @@ def choose_runs(store: Store, experiment: Experiment) -> list[Run]:
     return [found[run_id] for run_id in picked]
 
 
-def choose_environment(run: Run, predictions: Predictions) -> str:
-    """Choose an environment of the run's table, or all rows."""
+def choose_environment(run: Run | None, predictions: Predictions) -> str:
+    """Choose an environment of a table, or all rows; a run may name the one it holds out."""
+    of_run = None if run is None else run.environment
     if predictions.environment is None:
         return ALL_ROWS
     counts = dict(zip(predictions.environment.labels, predictions.environment.counts, strict=True))
@@ -185,11 +186,11 @@ def choose_environment(run: Run, predictions: Predictions) -> str:
     def show(value: str) -> str:
         if value == ALL_ROWS:
             return f"all ({predictions.n:,} rows)"
-        held_out = ", held out" if value == run.environment else ""
+        held_out = ", held out" if value == of_run else ""
         return f"{value} ({counts[value]:,} rows{held_out})"
 
     labels = list(predictions.environment.labels)
-    default = run.environment if run.environment in labels else ALL_ROWS
+    default = of_run if of_run in labels else ALL_ROWS
     return linked(
         st.selectbox,
         "Environment",

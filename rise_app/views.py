@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from functools import partial
 from typing import Any
@@ -39,6 +39,7 @@ __all__ = [
     "show_curve",
     "show_evaluation",
     "show_groups",
+    "show_header",
     "show_indicators",
     "show_knees",
     "show_reading",
@@ -81,7 +82,13 @@ def show_run(run: Run) -> None:
 
 
 def show_evaluation(run: Run, ev: Evaluation, environment: str) -> None:
-    """Head the page with what was evaluated: rows, classes, groups, settings."""
+    """Head the page with what was evaluated: rows, classes, groups, settings, run."""
+    name = f"{run.name} ({run.id[:8]})" + (", still running" if run.running else "")
+    show_header(_name(run), ev, environment, {"run": name})
+
+
+def show_header(title: str, ev: Evaluation, environment: str, source: Mapping[str, str]) -> None:
+    """Head a page with what was evaluated; ``source`` says where it is from."""
     where = "all environments" if environment == ALL_ROWS else environment
     if ev.predictions.environment is None:
         where = ""
@@ -97,9 +104,8 @@ def show_evaluation(run: Run, ev: Evaluation, environment: str) -> None:
         + (" (weighted to be equal)" if ev.base_rates == "equal" else ""),
         "threshold": f"{ev.threshold:g}",
         "residual": RESIDUALS[ev.residual].symbol,
-        "run": f"{run.name} ({run.id[:8]})" + (", still running" if run.running else ""),
     }
-    st.html(title_html(_name(run), where) + facts_html(facts))
+    st.html(title_html(title, where) + facts_html({**facts, **source}))
 
 
 def _groups(ev: Evaluation) -> str:

@@ -82,7 +82,7 @@ def read_table(file: Path, name: str = "") -> TableFile:
     with file.open("rb") as stream:
         head = stream.read(512)
     if not head:
-        raise UnreadableTableError(f"{name} is empty (0 bytes). Log the table again.")
+        raise UnreadableTableError(f"{name} is empty (0 bytes). Write the table again.")
     if head[:4] == b"PAR1":
         found = _read_parquet(file, name)
     else:
@@ -97,12 +97,12 @@ def _refuse_foreign(head: bytes, name: str) -> None:
     if re.search(r"(?i)\.parquet\b", name):
         raise UnreadableTableError(
             f"{name} is no parquet file, or a damaged one: it does not start with PAR1. "
-            "Log the table again."
+            "Write the table again."
         )
     if start.startswith((b"<!doctype", b"<html", b"<?xml")):
         raise UnreadableTableError(
             f"{name} holds a web page or XML instead of a table, such as a proxy's login or error "
-            "page. Check the artifact store, then log the table again."
+            "page. Check where it came from, then write the table again."
         )
     if start.startswith(b"version https://git-lfs"):
         raise UnreadableTableError(
@@ -133,7 +133,7 @@ def _read_parquet(file: Path, name: str) -> TableFile:
     except (pa.ArrowException, OSError, ValueError) as error:
         raise UnreadableTableError(
             f"{name} is damaged and cannot be read as parquet: {clean_text(error, 160)}. "
-            "Log the table again."
+            "Write the table again."
         ) from error
     if not isinstance(frame.index, pd.RangeIndex) or frame.index.name is not None:
         frame = frame.reset_index()
@@ -153,7 +153,7 @@ def _unpack(file: Path, name: str) -> bytes:
     except (OSError, EOFError, zlib.error) as error:
         raise UnreadableTableError(
             f"{name} is damaged and cannot be unpacked: {clean_text(error, 160)}. "
-            "Log the table again."
+            "Write the table again."
         ) from error
     if len(body) > _MAX_UNPACKED:
         raise UnreadableTableError(
@@ -205,7 +205,7 @@ def _read_csv(text: str, name: str) -> pd.DataFrame:
                     frame[column] = plain[column]
     except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError, csv.Error) as error:
         raise UnreadableTableError(
-            f"{name} cannot be read as CSV: {clean_text(error, 160)}. Log the table again."
+            f"{name} cannot be read as CSV: {clean_text(error, 160)}. Write the table again."
         ) from error
     return frame
 
@@ -246,7 +246,7 @@ def _read_json(text: str, name: str) -> TableFile:
         lines = [line for line in text.splitlines() if line.strip()]
         if len(lines) < 2 or not lines[0].rstrip().endswith(("}", "]")):
             raise UnreadableTableError(
-                f"{name} is damaged JSON: {clean_text(error, 120)}. Log the table again."
+                f"{name} is damaged JSON: {clean_text(error, 120)}. Write the table again."
             ) from error
         value = [_json_line(line, number, name) for number, line in enumerate(lines, 1)]
     try:
@@ -264,7 +264,7 @@ def _json_line(line: str, number: int, name: str) -> Any:
         return json.loads(line)
     except ValueError as error:
         raise UnreadableTableError(
-            f"{name}: line {number} is damaged JSON: {clean_text(error, 120)}. Log the table again."
+            f"{name}: line {number} is damaged JSON: {clean_text(error, 120)}. Write the table again."
         ) from error
 
 
