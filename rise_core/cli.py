@@ -1,4 +1,4 @@
-"""The command line: `evaluate`, `check` and `report`, for files and for runs."""
+"""The command line: `evaluate`, `check`, `report` and `write`, for files and for runs."""
 
 from __future__ import annotations
 
@@ -99,6 +99,13 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--baseline", help="model that the others are compared with; the first")
     report.add_argument("--choice", help="model that was taken")
     report.add_argument("--note", default="", help="why")
+
+    write = _command(commands, "write", _write, "write to runs; without --yes only say what")
+    write.add_argument("--yes", action="store_true", help="write, instead of a dry run")
+    write.add_argument("--intervals", action="store_true", help="also intervals, as metrics")
+    write.add_argument("--report", action="store_true", help="also the report, as a file")
+    write.add_argument("--keep-columns", action="store_true",
+                       help="also which column is what, as a tag of the experiment")  # fmt: skip
     return parser
 
 
@@ -183,7 +190,7 @@ class _Model:
 
 
 def _opener(asked: argparse.Namespace) -> Callable[[], Store]:
-    return cache(partial(connect, asked.tracking_uri))
+    return cache(partial(connect, asked.tracking_uri, writable=getattr(asked, "yes", False)))
 
 
 def _settings(asked: argparse.Namespace) -> Settings:
@@ -374,7 +381,10 @@ def _report(asked: argparse.Namespace) -> int:
         _complain("No report was written, since a source is missing from it.")
         return UNREADABLE
     models = list({model.name: model for model in reversed(models)}.values())[::-1]
-    html = _comparison(models, asked) if len(models) > 1 else _single(models[0], asked)
+    if len(models) > 1:
+        html = _comparison(models, asked)
+    else:
+        html = _single(models[0], _opener(asked), asked.title, asked.note)
     try:
         asked.output.write_text(html, "utf-8")
     except OSError as error:
@@ -388,6 +398,7 @@ def _comparison(models: list[_Model], asked: argparse.Namespace) -> str:
     from rise_core.comparison import compare
     from rise_core.report import comparison_report
 
+    store = _opener(asked)
     names = [model.name for model in models]
     for option in ("baseline", "choice"):
         if (value := getattr(asked, option)) is not None and value not in names:
@@ -398,24 +409,26 @@ def _comparison(models: list[_Model], asked: argparse.Namespace) -> str:
         fairness=asked.fairness,
         choice=asked.choice,
         note=asked.note,
-        runs={model.name: _reference(model, asked) for model in models},
+        runs={model.name: _reference(model, store) for model in models},
         algorithms={m.name: m.source.run.algorithm for m in models if m.source.run is not None},
     )
 
 
-def _single(model: _Model, asked: argparse.Namespace) -> str:
+def _single(
+    model: _Model, store: Callable[[], Store], title: str | None = None, note: str = ""
+) -> str:
     from rise_core.report import evaluation_report
 
     return evaluation_report(
         model.ev,
-        title=asked.title or model.name,
+        title=title or model.name,
         name=model.name,
-        note=asked.note,
-        run=_reference(model, asked),
+        note=note,
+        run=_reference(model, store),
     )
 
 
-def _reference(model: _Model, asked: argparse.Namespace) -> Any:
+def _reference(model: _Model, store: Callable[[], Store]) -> Any:
     from rise_core.report import RunReference
 
     run, table = model.source.run, model.source.table
@@ -427,11 +440,42 @@ def _reference(model: _Model, asked: argparse.Namespace) -> Any:
     return RunReference(
         run.id,
         run.name,
-        url=_opener(asked)().page_of(run),
+        url=store().page_of(run),
         table=table.path,
         mapping=mapping,
         facts={name: str(value) for name, value in facts.items() if value is not None},
     )
+
+
+# -------------------------------------------------------------------------------------- write
+
+
+def _write(asked: argparse.Namespace) -> int:
+    from rise_core.tracking.writing import plan, write
+
+    models, whole = _all(asked)
+    if any(model.source.run is None for model in models):
+        raise _UsageError("write needs runs; a file cannot be written to")
+    store = _opener(asked)()
+    # the first sensitive column of each: a run has one metric of a name
+    for model in list({model.name: model for model in reversed(models)}.values())[::-1]:
+        run = model.source.run
+        assert run is not None  # for mypy: checked above
+        planned = plan(
+            store,
+            run,
+            model.ev,
+            model.ev.uncertainty() if asked.intervals else None,
+            report=_single(model, lambda: store) if asked.report else None,
+            roles=model.roles if asked.keep_columns else None,
+        )
+        _say(str(planned))
+        if asked.yes:
+            done = write(store, planned)
+            _say(f"  written: {len(done)}")
+    if not asked.yes:
+        _say("Nothing was written. Add --yes to write.")
+    return HELD if whole else UNREADABLE
 
 
 # ------------------------------------------------------------------------------------ writing

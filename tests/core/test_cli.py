@@ -257,6 +257,11 @@ def test_reports(
     assert not target.exists()
 
 
+def test_a_file_cannot_be_written_to(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("write", file) == USAGE
+    assert "write needs runs" in capsys.readouterr().err
+
+
 # ------------------------------------------------------------------------------------ process
 
 

@@ -80,3 +80,24 @@ def test_reading_writes_nothing(logged, capsys) -> None:
     assert main(["check", run_id, "--max", "w1=9"]) == HELD
     assert workspace.client.get_run(run_id).to_dictionary() == before
     capsys.readouterr()
+
+
+def test_a_dry_run_first_then_writing(logged, capsys) -> None:
+    workspace, run_id, _ = logged
+    words = ["write", run_id, "--report", "--keep-columns"]
+    before = workspace.client.get_run(run_id).to_dictionary()
+    assert main(words) == HELD
+    out = capsys.readouterr().out
+    assert "file rise/report.html" in out
+    assert "Nothing was written" in out
+    assert workspace.client.get_run(run_id).to_dictionary() == before
+    assert main([*words, "--intervals", "--yes"]) == HELD
+    assert "written: " in capsys.readouterr().out
+    run = workspace.client.get_run(run_id)
+    assert run.data.metrics["rise.w1.low"] <= run.data.metrics["rise.w1.high"]
+    assert "rise.evaluation" in run.data.tags
+    tags = workspace.client.get_experiment(workspace.experiment_id).tags
+    assert json.loads(tags["rise.roles"])["y_true"] == "y_true"
+    workspace.client.delete_run(run_id)
+    assert main([*words, "--yes"]) == UNREADABLE
+    assert "deleted" in capsys.readouterr().err
