@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from rise_app import export, loaders, switches, views
+from rise_app.band_views import source_of
 from rise_app.bootstrap import begin
 from rise_app.loaders import Analysis
 from rise_app.mapping import roles_for, show_mapping
@@ -47,7 +48,7 @@ views.show_evaluation(run, ev, environment)
 show_notes((*table.notes, *predictions.notes))
 picture, numbers = st.columns([2.3, 1], gap="large")
 with picture:
-    draw = views.show_curve(ev, stage.theme)
+    draw = views.show_curve(ev, stage.theme, source_of(table, roles))
 verdict = views.ask_verdict(ev, question)
 with numbers:
     views.show_indicators(ev, verdict, stage.theme)

@@ -10,6 +10,7 @@ from typing import Any
 import streamlit as st
 
 from rise_app.address import linked, linked_many, linked_number
+from rise_app.band_views import Source, show_chart_with_band
 from rise_app.cards import (
     card_rows,
     cards_html,
@@ -116,8 +117,13 @@ def _groups(ev: Evaluation) -> str:
     return ", ".join(counted.values())
 
 
-def show_curve(ev: Evaluation, theme: ThemeName) -> Callable[..., Any]:
-    """Show the RISE chart with its own switches; return what draws it, to be saved as well."""
+def show_curve(
+    ev: Evaluation, theme: ThemeName, source: Source | None = None
+) -> Callable[..., Any]:
+    """Show the RISE chart with its own switches; return what draws it, to be saved as well.
+
+    ``source`` is the table of the rows; with it bands can be looked into.
+    """
     with st.container(horizontal=True, vertical_alignment="center"):
         view: View = linked(  # type: ignore[assignment]
             st.segmented_control,
@@ -139,8 +145,7 @@ def show_curve(ev: Evaluation, theme: ThemeName) -> Callable[..., Any]:
             label_visibility="collapsed",
         )
         layers = _choose_layers(view)
-    place = st.empty()
-    pieces = _choose_pieces() if view == "global" else _PIECES
+        pieces = _choose_pieces() if view == "global" else _PIECES
     draw = partial(
         rise_chart,
         ev,
@@ -154,7 +159,10 @@ def show_curve(ev: Evaluation, theme: ThemeName) -> Callable[..., Any]:
         theme=theme,
         selection=None,
     )
-    place.altair_chart(draw(), theme=None, width="stretch", key=f"chart {view}")
+    if source is None:
+        st.altair_chart(draw(), theme=None, width="stretch", key=f"chart {view}")
+    else:
+        show_chart_with_band(draw, ev, view, source, theme)
     if colour != ev.feature:
         by, own = as_text(colour), as_text(ev.feature)
         st.caption(f"Coloured by {by}. The indicators compare the groups of {own}.")
@@ -185,6 +193,7 @@ def _choose_pieces() -> int:
         "pieces",
         default=_PIECES,
         step=1,
+        width=220,
         help="The curve is cut where the mix of groups changes, as long as the change is more "
         "than chance; this is the most pieces it may have.",
     )
