@@ -425,15 +425,17 @@ def _pair(models: dict[str, Evaluation], match_rows: bool) -> tuple[dict[str, Ev
         return models, _unpaired(models, f"the groups differ ({', '.join(features)})")
     names = {name: _row_names(ev.predictions) for name, ev in models.items()}
     by_id = all(ev.predictions.row_id is not None for ev in models.values())
+    repeated = [name for name, index in names.items() if not index.is_unique]
+    if by_id and repeated:
+        if not all(index.equals(names[repeated[0]]) for index in names.values()):
+            return models, _unpaired(models, f"row ids occur twice in {', '.join(repeated)}")
+        by_id = False  # the same names in the same order everywhere, as of patients: go by position
     if not by_id:
         lengths = {ev.predictions.n_rows for ev in models.values()}
         if len(lengths) > 1:
             shown = ", ".join(f"{n:,}" for n in sorted(lengths))
             return models, _unpaired(models, f"no row ids, and tables of {shown} rows")
         names = {name: pd.Index(ev.predictions.row_positions) for name, ev in models.items()}
-    elif not all(index.is_unique for index in names.values()):
-        repeated = [name for name, index in names.items() if not index.is_unique]
-        return models, _unpaired(models, f"row ids occur twice in {', '.join(repeated)}")
 
     rows = _common(list(names.values()))
     if rows[0].size == 0:

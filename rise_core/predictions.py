@@ -251,6 +251,7 @@ class Predictions:
             sample_weight=column("sample_weight"),
             pos_label=roles.pos_label,
             cluster=column("cluster"),
+            row_id=column("row_id"),
         )
 
     @property

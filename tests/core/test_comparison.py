@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from rise_core import Evaluation, Predictions, PredictionsError, Settings, compare, evaluate
+from rise_core.columns import Roles
 from rise_core.comparison import Comparison
 from rise_core.evaluation import evaluate_predictions
 
@@ -64,6 +65,19 @@ def test_shuffled_rows_are_matched_by_id() -> None:
     pd.testing.assert_frame_equal(mixed.table, straight.table)
 
 
+def test_rows_of_tables_are_matched_by_the_column_that_names_them() -> None:
+    frame = pd.DataFrame({"y": Y, "sex": GROUP, "id": [f"r{i}" for i in range(N)]})
+    roles = Roles("y", "p", ("sex",), row_id="id")
+    models = {
+        name: evaluate_predictions(
+            Predictions.from_frame(frame.assign(p=p).sample(frac=1, random_state=seed), roles)
+        )
+        for seed, (name, p) in enumerate((("a", GOOD), ("b", BIASED)))
+    }
+    c = compare(models, **SMALL)
+    assert c.pairing.how == "paired: the same 400 rows, matched by row id"
+
+
 def test_rows_of_one_model_only_are_left_out() -> None:
     c = compare(
         {"a": model(GOOD, np.arange(0, 350)), "b": model(BIASED, np.arange(50, N))}, **SMALL
@@ -81,6 +95,19 @@ def test_rows_without_ids_are_matched_by_position() -> None:
     missing[:10] = nan
     c = compare({"a": model(missing, ids=False), "b": model(BIASED, ids=False)}, **SMALL)
     assert c.pairing.how == "paired: 390 of up to 400 rows, matched by position"
+
+
+def test_names_that_repeat_alike_in_every_table_leave_the_position() -> None:
+    twice = np.arange(N) // 2
+    frame = pd.DataFrame({"y": Y, "sex": GROUP, "id": twice})
+    a, b = (
+        evaluate_predictions(
+            Predictions.from_frame(frame.assign(p=p), Roles("y", "p", ("sex",), row_id="id"))
+        )
+        for p in (GOOD, BIASED)
+    )
+    c = compare({"a": a, "b": b}, **SMALL)
+    assert c.pairing.how == "paired: the same 400 rows, matched by position"
 
 
 @pytest.mark.parametrize(
