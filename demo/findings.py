@@ -33,10 +33,11 @@ accuracy and W1 on every data set, and no algorithm is the fairest everywhere. W
 FINDINGS: Mapping[str, str] = {
     "ccmnist": """\
 All eight lean on the ink and fail where it turns its meaning, on a background they have not seen:
-black digits are mostly positive here, and almost never called so (DP near 0). The choice of settings adds to it: on
-the training environments the ink is a good guide, so the weaker penalties of IRM and V-REx won.
-That is the known price of choosing without the held-out environment, and the honest way all the
-same. Seeds differ more than algorithms. About a third of W1 is left at equal base rates.""",
+black digits are mostly positive here, and almost never called so (DP near 0). The choice of
+settings adds to it: on the training environments the ink is a good guide, so the weaker penalties
+of IRM and V-REx won. That is the known price of choosing without the held-out environment, and the
+honest way all the same. Seeds differ more than algorithms. About a third of W1 is left at equal
+base rates.""",
     "fashionweather": """\
 The one data set where algorithms differ more than seeds: V-REx leans on the night least, IRM pays
 most for its penalty. DP near 1 (IGA, CORAL, MBDG) is no good news here, since the base rates are
