@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import streamlit as st
 from streamlit.runtime.scriptrunner import add_script_run_ctx, get_script_run_ctx
 
+from rise_app.connection import is_demo
 from rise_app.mapping import roles_for
 from rise_core import Evaluation, Predictions, Settings, evaluate_predictions
 from rise_core.columns import Roles
@@ -71,7 +72,9 @@ def _experiments(uri: str, _store: Store) -> list[Experiment]:
 
 def experiments(store: Store) -> list[Experiment]:
     """List the experiments, last changed first; raises TrackingError."""
-    return _experiments(store.uri, store)
+    found = _experiments(store.uri, store)
+    # MLflow puts an experiment of its own into every store; the demo's has no runs.
+    return [e for e in found if e.id != "0"] if is_demo() else found
 
 
 @st.cache_resource(ttl=_LIST_SECONDS, max_entries=64, show_spinner="Reading runs …")
