@@ -107,7 +107,9 @@ def linked_many(
     """Draw a choice of several options and tie it to the address; as `linked`."""
 
     def read(text: str) -> list[str]:
-        return [option for option in text.split(_BETWEEN) if option in options]
+        # A link may name one twice, or more than the widget takes; Streamlit raises on both.
+        known = dict.fromkeys(option for option in text.split(_BETWEEN) if option in options)
+        return list(known)[: arguments.get("max_selections")]
 
     return _tied(
         widget, label, name, list(default), read, _BETWEEN.join, options=options, **arguments

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
@@ -128,7 +129,7 @@ def choose_run(runs: Sequence[Run], linked_run: Run | None) -> Run:
 
     same = [run for run in runs if str(run.algorithm) == str(current.algorithm)]
     if len(same) > 1:
-        names = {run.id: _run_name(run) for run in same}
+        names = _run_names(same)
         st.session_state["choose run"] = current.id
 
         def take_run() -> None:
@@ -139,6 +140,16 @@ def choose_run(runs: Sequence[Run], linked_run: Run | None) -> Run:
         )
     remember("run", current.id)
     return current
+
+
+def _run_names(runs: Sequence[Run]) -> dict[str, str]:
+    """Return what runs are called, by id: no two alike, as a widget knows options by their text."""
+    names = {run.id: _run_name(run) for run in runs}
+    times = Counter(names.values())
+    return {
+        run_id: name if times[name] == 1 else f"{name} ({run_id[:8]})"
+        for run_id, name in names.items()
+    }
 
 
 def _run_name(run: Run) -> str:
@@ -163,13 +174,14 @@ def choose_runs(store: Store, experiment: Experiment) -> list[Run]:
         raise TrackingError(f"Experiment {experiment.name!r} has no runs. Choose another one.")
     first = list({str(run.algorithm): run for run in reversed(runs)}.values())[::-1]
     found = {run.id: run for run in runs}
+    names = _run_names(runs)
     picked = linked_many(
         st.multiselect,
         "Runs",
         list(found),
         "runs",
         default=[run.id for run in first[:_FIRST_COMPARED]],
-        format_func=lambda run_id: _run_name(found[run_id]),
+        format_func=names.__getitem__,
         max_selections=MOST_COMPARED,
         placeholder="Pick two or more runs",
     )
