@@ -25,7 +25,11 @@ FOREIGN_WARNINGS = (
     *OF_MLFLOW,
     "ignore:Series.values returning an ndarray:DeprecationWarning",  # pyarrow on pandas 3.1
 )
-PAGES = {"Experiments": "app.py", "Diagnose": "pages/diagnose.py"}
+PAGES = {
+    "Experiments": "app.py",
+    "Diagnose": "pages/diagnose.py",
+    "Compare": "pages/compare.py",
+}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

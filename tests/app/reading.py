@@ -160,7 +160,7 @@ class Screen:
     @property
     def drawn(self) -> list[pd.DataFrame]:
         """The tables that the chart draws."""
-        return [_arrow(data.data.data) for data in self.chart.datasets]
+        return [arrow(data.data.data) for data in self.chart.datasets]
 
     def drawn_with(self, columns: set[str]) -> pd.DataFrame:
         """Return the one drawn table with exactly these columns."""
@@ -179,7 +179,8 @@ class Screen:
         return self.drawn_with(PIECE_COLUMNS)
 
 
-def _arrow(data: bytes) -> pd.DataFrame:
+def arrow(data: bytes) -> pd.DataFrame:
+    """Read a table as Streamlit sends it."""
     return pa.ipc.open_stream(io.BytesIO(data)).read_pandas()
 
 
