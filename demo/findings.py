@@ -15,7 +15,7 @@ seeds share one data split: the range is that of the training, not of the sample
 
 PAPER = """\
 Of the paper's Table 2 two rows are known here, both on BDD100K, which is not open
-(`demo/paper_table2.py`): IGA with F_shift .395 and F_acc 1.449, MBDG with .042 and .040, made with
+(the Learn page lists them): IGA with F_shift .395 and F_acc 1.449, MBDG with .042 and .040, made with
 the decision gap `ŷ − p`. There MBDG is the fairest at the knees by far. Here it stays beside ERM in
 accuracy and W1 on every data set, and no algorithm is the fairest everywhere. Why:
 
