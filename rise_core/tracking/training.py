@@ -21,7 +21,7 @@ from rise_core.tracking.cache import file_digest
 from rise_core.tracking.entities import TABLE_TAG, TableRef
 from rise_core.tracking.formats import ROLES_KEY
 
-__all__ = ["METRIC_PREFIX", "log_predictions"]
+__all__ = ["METRIC_PREFIX", "log_predictions", "positive_scores"]
 
 METRIC_PREFIX = "rise."
 _FOLDER = "rise"
@@ -176,7 +176,7 @@ def _table(
     if row_id is not None:
         columns["row_id"] = _column(row_id, "row_id")
     columns["y_true"] = labels
-    columns["y_prob"] = _scores(y_prob, labels, pos_label)
+    columns["y_prob"] = positive_scores(y_prob, labels, pos_label)
     groups = _groups(sensitive_features)
     for name, column in groups.items():
         if name in ("y_true", "y_prob", "row_id", "environment", "sample_weight"):
@@ -234,7 +234,14 @@ def _column(values: Any, name: str) -> pd.Series:
     return pd.Series(array if array is not None else list(values))
 
 
-def _scores(y_prob: Any, labels: pd.Series, pos_label: Any) -> pd.Series:
+def positive_scores(y_prob: Any, labels: pd.Series, pos_label: Any = None) -> pd.Series:
+    """Score of the positive class, out of one column or the two of ``predict_proba``.
+
+    Raises
+    ------
+    PredictionsError
+        when it is not clear which column is the positive class's, or they are no numbers.
+    """
     values = y_prob.to_numpy() if isinstance(y_prob, pd.DataFrame) else y_prob
     if isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] == 2:
         # predict_proba orders its columns by the sorted labels
