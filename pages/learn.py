@@ -35,10 +35,16 @@ with numbers:
 with picture:
     views.show_reading(verdict)
 
-indicators, glossary, paper = st.tabs(["Indicators", "Glossary", "The paper's numbers"])
+indicators, examples, glossary, paper = st.tabs(
+    ["Indicators", "All examples", "Glossary", "The paper's numbers"],
+    key="words",
+    bind="query-params",
+)
 with indicators:
-    if (known := learn_views.ask_lessons()) is not None:
-        learn_views.show_indicator_lessons(known)
+    learn_views.show_indicators()
+with examples:
+    if examples.open:
+        learn_views.show_examples()
 with glossary:
     learn_views.show_glossary()
 with paper:

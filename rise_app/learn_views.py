@@ -12,9 +12,8 @@ import streamlit as st
 from rise_app import loaders
 from rise_app.address import linked, linked_number, remember
 from rise_app.cards import badge_html, glossary_html, section_html
-from rise_app.jobs import rerun_when_done
+from rise_app.jobs import Jobs, jobs, rerun_when_done
 from rise_app.loaders import ALL_ROWS, Question
-from rise_app.views import ask_verdict
 from rise_core import Evaluation, Settings
 from rise_core.glossary import PAPER, PUBLISHED, TERMS
 from rise_core.lessons import LESSONS, Lesson
@@ -23,17 +22,19 @@ from rise_core.uncertainty import Uncertainty
 from rise_core.wording import METRICS, format_short
 
 __all__ = [
-    "ask_lessons",
     "choose_lesson",
     "choose_model",
     "question_of",
     "show_answer",
     "show_badge",
+    "show_examples",
     "show_glossary",
-    "show_indicator_lessons",
+    "show_indicators",
     "show_paper",
+    "synthetic_evaluation",
 ]
 
+_PATIENCE_SECONDS = 2.0
 _FIRST = next(iter(LESSONS))
 _SHOWN = ("accuracy", "dp", "md", "f_mean", "f_shift", "f_acc", "w1")
 
@@ -127,34 +128,38 @@ def _answered(key: str) -> str:
     return LESSONS[key].answered()
 
 
-def ask_lessons() -> dict[str, tuple[Evaluation, Uncertainty]] | None:
-    """Return every lesson's numbers, or None while they are computed."""
-    found = {}
-    waiting = []
+Told = Mapping[str, tuple[Evaluation, Uncertainty]]
+
+
+def show_examples() -> None:
+    """Show what each indicator says of every example, once it is computed."""
+    future = jobs().ask(("lessons",), _lessons)
+    Jobs.settle([future], _PATIENCE_SECONDS)
+    if not future.done():
+        rerun_when_done(future, "Computing the examples …")
+        return
+    _show_matrix(future.result())
+
+
+def _lessons() -> Told:
+    known = {}
     for key, lesson in LESSONS.items():
-        question = question_of(lesson.model, Settings())
-        ev = loaders.evaluation(question, lesson.model.predictions())
-        verdict = ask_verdict(ev, question)
-        if verdict.done():
-            found[key] = (ev, verdict.result()[0])
-        else:
-            waiting.append(verdict)
-    if not waiting:
-        return found
-    rerun_when_done(waiting[-1], "Computing the examples …")
-    return None
+        ev = lesson.evaluation()
+        known[key] = (ev, ev.uncertainty())
+    return known
 
 
-def show_indicator_lessons(known: Mapping[str, tuple[Evaluation, Uncertainty]]) -> None:
-    """Show what each indicator is, sees and misses, and what it says of every example."""
-    st.html(section_html("What each one sees and misses"))
+def show_indicators() -> None:
+    """Show what each indicator is, sees and misses."""
     rows = "".join(
         f"<tr><th scope='row'>{metric.name}<small>{metric.meaning} {metric.arrow}</small></th>"
         f"<td>{escape(metric.explains)}<code>{escape(metric.formula)}</code></td></tr>"
         for metric in (METRICS[key] for key in _SHOWN)
     )
     st.html(f'<table class="rise-words"><tbody>{rows}</tbody></table>')
-    st.html(section_html("What each one says of the examples (synthetic)"))
+
+
+def _show_matrix(known: Told) -> None:
     head = "".join(f"<th scope='col'>{METRICS[key].name}</th>" for key in _SHOWN)
     body = "".join(
         f"<tr><th scope='row'>{escape(LESSONS[lesson].title)}</th>"
@@ -165,7 +170,7 @@ def show_indicator_lessons(known: Mapping[str, tuple[Evaluation, Uncertainty]]) 
     st.html(
         '<div class="rise-scroll"><table class="rise-matrix rise-plain">'
         f"<thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-        '<p class="rise-note">Bold with ●: outside of what random groupings give. '
+        '<p class="rise-note">Synthetic. Bold with ●: outside of what random groupings give. '
         "Pale: not told from random. –: undefined.</p>"
     )
 
