@@ -6,12 +6,14 @@ A chart carries its own colours and compiles outside of Streamlit as it is; show
 
 from __future__ import annotations
 
+from rise_core.charts.calibration import calibration_chart
 from rise_core.charts.grid import curve_grid, curve_legend, curve_panels
 from rise_core.charts.rise import rise_chart
 from rise_core.charts.spark import spark_svg, spark_values
 from rise_core.charts.strip import strip_chart, strip_domain, strip_svg
 from rise_core.charts.theme import DARK, LIGHT, THEMES, Theme, ThemeName, palette_for
 from rise_core.charts.thinning import curve_points
+from rise_core.charts.threshold import threshold_charts
 from rise_core.charts.tradeoff import tradeoff_chart
 
 __all__ = [
@@ -20,6 +22,7 @@ __all__ = [
     "THEMES",
     "Theme",
     "ThemeName",
+    "calibration_chart",
     "curve_grid",
     "curve_legend",
     "curve_panels",
@@ -31,5 +34,6 @@ __all__ = [
     "strip_chart",
     "strip_domain",
     "strip_svg",
+    "threshold_charts",
     "tradeoff_chart",
 ]
