@@ -20,6 +20,7 @@ from rise_core.tracking import Experiment, Run, Store
 __all__ = [
     "MOST_COMPARED",
     "RATES",
+    "THRESHOLD",
     "choose_attribute",
     "choose_environment",
     "choose_environment_of_many",
@@ -34,7 +35,7 @@ __all__ = [
 
 MOST_COMPARED = 20
 _FIRST_COMPARED = 8
-_THRESHOLD = 0.5
+THRESHOLD = 0.5
 RATES = {"observed": "as observed", "equal": "equal"}
 """What the two kinds of base rates are called."""
 
@@ -260,7 +261,7 @@ def choose_settings() -> Settings:
         0.0,
         1.0,
         "threshold",
-        default=_THRESHOLD,
+        default=THRESHOLD,
         step=0.01,
         help="A row is called positive when its score is at or above it.",
     )

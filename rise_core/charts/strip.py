@@ -324,7 +324,7 @@ def _strip_layers(table: pd.DataFrame, look: Theme, values: bool) -> list[alt.Ch
             .otherwise(alt.value([1, 0])),
         ),
     ]
-    for side, angle in (("low", -90), ("high", 90)):
+    for side, angle in (("low", 270), ("high", 90)):
         if table[f"beyond_{side}"].any():
             parts.append(
                 base.transform_filter(f"datum.beyond_{side}")
