@@ -242,14 +242,16 @@ def _difference(row: dict[str, Any], reach: float) -> str:
     value = row["difference"]
     if isnan(value):
         return f'<td title="{escape(str(row["reason"] or "undefined"))}"><b>–</b></td>'
-    mark = _VERDICTS.get(str(row["verdict"]), "")
     sign = "+" if value > 0 else ""
-    sentence = f"{METRICS[row['indicator']].name}: {row['verdict'] or 'no interval'}"
+    # A table gives a missing verdict as nan.
+    verdict = row["verdict"] if isinstance(row["verdict"], str) else "no interval"
+    sentence = f"{METRICS[row['indicator']].name}: {verdict}"
     if not isnan(row["low"]):
         sentence += f", {format_short(row['low'])} to {format_short(row['high'])}"
     strip = strip_html(
         value, (-reach, reach), low=row["low"], high=row["high"], ideal=0.0, text=sentence
     )
+    mark = _VERDICTS.get(verdict, "")
     quiet = "" if mark else ' class="quiet"'
     shown = f"{sign}{format_short(value)} {mark}"
     return f'<td{quiet} title="{escape(sentence)}"><b>{shown}</b>{strip}</td>'

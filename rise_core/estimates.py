@@ -83,7 +83,10 @@ class Estimate:
         """
         if isnan(self.value) or isnan(self.null_high):
             return None
-        too_high, too_low = self.value > self.null_high, self.value < self.null_low
+        # The same sum in another order differs in its last bits, as in `null_of`.
+        slack = 1e-12 * max(abs(self.value), 1.0)
+        too_high = self.value > self.null_high + slack
+        too_low = self.value < self.null_low - slack
         return {"high": too_high, "low": too_low, "both": too_high or too_low}[self.direction]
 
     def with_interval(self, interval: Interval) -> Estimate:

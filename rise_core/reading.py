@@ -61,6 +61,8 @@ def read(
     -----
     What is undefined is left out here; the indicators' list has the reasons.
     """
+    if isnan(ev.indicators.accuracy):
+        return (Sentence("accuracy", f"There are no numbers: {known['accuracy'].reason}.", ()),)
     sentences = [_accuracy(ev, known)]
     if len(ev.groups) < 2:
         only = next(iter(ev.groups))
@@ -105,7 +107,14 @@ def _accuracy(ev: Evaluation, known: Uncertainty) -> Sentence:
 
 def _gap(ev: Evaluation, known: Uncertainty) -> Sentence:
     gap = known["w1"]
-    null = f"95 % of random groupings give {_range(gap.null_low, gap.null_high)}"
+    if gap.distinguishable is None:
+        text = (
+            f"The groups' error curves lie {_n(gap.value)} apart (W1); without random groupings "
+            "nothing tells whether chance alone does that."
+        )
+        return Sentence("gap", text, ("w1",))
+    share = f"{100 * known.confidence:g} % of random groupings"
+    null = f"{share} give {_range(gap.null_low, gap.null_high)}"
     if not gap.distinguishable:
         text = (
             f"The groups' error curves lie {_n(gap.value)} apart (W1); {null}, so this is not "
@@ -167,13 +176,18 @@ def _decisions(known: Uncertainty) -> list[Sentence]:
     dp, md = known["dp"], known["md"]
     if isnan(dp.value):
         return []
-    within = [e.distinguishable is False for e in (dp, md)]
-    verdict = {
-        (True, True): "neither is told from a random grouping",
-        (False, False): "both lie outside what random groupings give",
-        (True, False): "only MD lies outside what random groupings give",
-        (False, True): "only DP lies outside what random groupings give",
-    }[(within[0], within[1])]
+    one = {True: "lies outside what random groupings give", False: "is not told from chance"}
+    verdicts = (dp.distinguishable, md.distinguishable)
+    if verdicts == (True, True):
+        verdict = "both lie outside what random groupings give"
+    elif verdicts == (False, False):
+        verdict = "neither is told from a random grouping"
+    elif None not in verdicts:
+        verdict = f"only {'DP' if dp.distinguishable else 'MD'} {one[True]}"
+    else:
+        named = {"DP": dp.distinguishable, "MD": md.distinguishable}
+        known_ones = [f"{name} {one[told]}" for name, told in named.items() if told is not None]
+        verdict = ", ".join(known_ones) or "there are no random groupings to hold them against"
     text = (
         f"The ratio of positive rates (DP) is {_n(dp.value)} ({_range(dp.low, dp.high)}), the gap "
         f"of mean scores (MD) {_n(md.value)} ({_range(md.low, md.high)}); {verdict}."
@@ -218,6 +232,9 @@ def read_comparison(found: Comparison, fairness: str) -> tuple[Sentence, ...]:
         _baseline_of(found),
         _best(found, fairness, f"the fairest by {metric.name}"),
     ]
+    first = found.ranking(fairness)["model"].iloc[0]
+    if found.uncertainties[first][fairness].unstable:
+        del sentences[-1]  # what is said of its denominator, below, takes the place
     like_random = [
         name for name, u in found.uncertainties.items() if u[fairness].distinguishable is False
     ]
@@ -239,21 +256,32 @@ def read_comparison(found: Comparison, fairness: str) -> tuple[Sentence, ...]:
 
 def _best(found: Comparison, key: str, title: str) -> Sentence:
     ranking = found.ranking(key).to_dict("records")
-    named = [row for row in ranking if row["from_best"] is not None]
+    # A table gives a missing verdict as nan.
+    named = [row for row in ranking if isinstance(row["from_best"], str)]
     if not named:
         text = f"{METRICS[key].name} is undefined for every model."
         return Sentence("best", text, (key,))
     first, *others = named
-    even = [str(row["model"]) for row in others if row["from_best"] == "not distinguishable"]
-    worse = [str(row["model"]) for row in others if row["from_best"] == "worse"]
-    interval = "" if isnan(first["low"]) else f", {_range(first['low'], first['high'])}"
-    text = f"{first['model']} is {title} ({METRICS[key].name} {_n(first['value'])}{interval})"
+    even, worse = (
+        [str(row["model"]) for row in others if row["from_best"] == verdict]
+        for verdict in ("not distinguishable", "worse")
+    )
+    silent = [str(row["model"]) for row in ranking if not isinstance(row["from_best"], str)]
+    name = METRICS[key].name
+    value = f"{name} {_n(first['value'])}"
+    if not isnan(first["low"]):
+        value += f", {_range(first['low'], first['high'])}"
     if even:
-        text += f", not told apart from {_list(even)}"
-    if worse and even:
-        text += f"; shown to be worse: {_list(worse)}"
+        text = f"{first['model']} has the best {name} ({value}), not told apart from {_list(even)}"
+        text += f"; shown to be worse: {_list(worse)}" if worse else ""
     elif worse:
-        text += "; every other model is shown to be worse"
+        text = f"{first['model']} is {title} ({value}), shown to be worse: {_list(worse)}"
+        if not silent:
+            text = f"{first['model']} is {title} ({value}); every other model is shown to be worse"
+    else:
+        text = f"{first['model']} alone has a {name} that can be judged ({value})"
+    if silent:
+        text += f"; without one that can be compared: {_list(silent)}"
     return Sentence("best", text + ".", (key,))
 
 
@@ -263,7 +291,7 @@ def _baseline_of(found: Comparison) -> Sentence:
     if len(better) == len(found.models):
         who = "Every model is"
     elif better:
-        who = f"Only {_list(better)} {'is' if len(better) == 1 else 'are'}"
+        who = f"Only {_list(better)} {'is' if len(better) == 1 else 'are'} shown to be"
     else:
         who = "No model is shown to be"
     text = f"{who} more accurate than always deciding for the more frequent label ({_n(baseline)})."
