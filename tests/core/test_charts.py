@@ -741,3 +741,10 @@ def test_strip_svg_marks_the_unstable_and_the_cut() -> None:
     for nowhere in (NAN, math.inf, 9.0):
         root = svg_of(strip_svg(nowhere, domain=(0, 1)))
         assert not [e for e in root.iter() if e.tag.endswith("circle")]
+
+
+def test_an_interval_that_leaves_the_axis_on_the_left_ends_in_an_arrow() -> None:
+    rows = pd.DataFrame({"name": ["a"], "value": [0.1], "low": [-3.0], "high": [0.4]})
+    spec = strip_chart(rows, domain=(-1, 1)).to_dict()
+    assert compile_to_vega(spec)["marks"]
+    assert "270" in json.dumps(spec)
