@@ -49,9 +49,18 @@ def tradeoff_chart(
     x_domain = _domain(rows, "x")
     y_domain = _domain(rows, "y", extra=baseline)
     rows["shown"] = rows["x"].clip(*x_domain)
+    # JSON has no ∞: an interval without an end would be drawn without a length.
+    rows["from"] = rows["x_low"].replace(-math.inf, x_domain[0])
+    rows["to"] = rows["x_high"].replace(math.inf, x_domain[1])
+    rows["value"] = [format_short(x) for x in rows["x"]]
+    ends = zip(rows["x_low"], rows["x_high"], strict=True)
+    rows["interval"] = [
+        f"{format_short(low)} to {format_short(high)}" if low == low else "–" for low, high in ends
+    ]
+    above, below = rows["x"] > x_domain[1], rows["x"] < x_domain[0]
     rows["text"] = [
-        str(row["model"]) + ("" if row["shown"] == row["x"] else f" ({format_short(row['x'])} →)")
-        for row in rows.to_dict("records")
+        f"{name} ({value} →)" if high else f"(← {value}) {name}" if low else str(name)
+        for name, value, high, low in zip(rows["model"], rows["value"], above, below, strict=True)
     ]
     x = alt.X(
         "shown:Q",
@@ -90,23 +99,22 @@ def tradeoff_chart(
         tooltip=[
             alt.Tooltip("model:N", title="Model"),
             alt.Tooltip("y:Q", title="Accuracy", format=".3f"),
-            alt.Tooltip("x:Q", title=metric.name, format=".4g"),
-            alt.Tooltip("x_low:Q", title="from", format=".4g"),
-            alt.Tooltip("x_high:Q", title="to", format=".4g"),
+            alt.Tooltip("value:N", title=metric.name),
+            alt.Tooltip("interval:N", title="Its interval"),
         ],
     )
-    beyond = rows["shown"] != rows["x"]
     style: dict[str, Any] = {"fontSize": 11, "color": look.text, "font": FONT}
-    inside = alt.Chart(rows[~beyond]).mark_text(dy=-12, clip=True, **style)
-    outside = alt.Chart(rows[beyond]).mark_text(dx=-10, dy=-9, align="right", **style)
-    names = [layer.encode(x=x, y=y, text="text:N") for layer in (inside, outside)]
+    inside = alt.Chart(rows[~above & ~below]).mark_text(dy=-12, clip=True, **style)
+    right = alt.Chart(rows[above]).mark_text(dx=-10, dy=-9, align="right", **style)
+    left = alt.Chart(rows[below]).mark_text(dx=10, dy=-9, align="left", **style)
+    names = [layer.encode(x=x, y=y, text="text:N") for layer in (inside, right, left)]
     front = (
         alt.Chart(rows[rows["on_front"].astype(bool)].sort_values("x"))
         .mark_line(strokeDash=[4, 3], strokeWidth=1.2, color=look.groups[1], clip=True)
         .encode(x=x, y=y, order="shown:Q")
     )
     layers = [
-        bars.encode(x=_from(x, "x_low"), x2="x_high:Q", y=y, color=colour),
+        bars.encode(x=_from(x, "from"), x2="to:Q", y=y, color=colour),
         bars.encode(x=x, y=_from(y, "y_low"), y2="y_high:Q", color=colour),
         front,
         dots,
