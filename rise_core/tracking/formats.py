@@ -264,7 +264,8 @@ def _json_line(line: str, number: int, name: str) -> Any:
         return json.loads(line)
     except ValueError as error:
         raise UnreadableTableError(
-            f"{name}: line {number} is damaged JSON: {clean_text(error, 120)}. Write the table again."
+            f"{name}: line {number} is damaged JSON: {clean_text(error, 120)}. "
+            "Write the table again."
         ) from error
 
 

@@ -17,7 +17,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from rise_core.exceptions import (
     AuthenticationError,
@@ -182,7 +182,7 @@ def _tls() -> dict[str, Any]:
 def _credentials(address: Address) -> tuple[str, str]:
     parts = urlsplit(address.uri)
     if parts.username:
-        return parts.username, parts.password or ""
+        return unquote(parts.username), unquote(parts.password or "")
     return (
         os.environ.get("MLFLOW_TRACKING_USERNAME", ""),
         os.environ.get("MLFLOW_TRACKING_PASSWORD", ""),

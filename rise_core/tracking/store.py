@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import posixpath
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -595,7 +596,9 @@ class Store:
                 f"{what}: not found at {self.label}. It may have been deleted meanwhile: "
                 "list the runs again."
             )
-        if code in ("PERMISSION_DENIED", "UNAUTHENTICATED", "CUSTOMER_UNAUTHORIZED"):
+        status = getattr(getattr(error, "response", None), "status_code", None)
+        denied = ("PERMISSION_DENIED", "UNAUTHENTICATED", "CUSTOMER_UNAUTHORIZED")
+        if code in denied or status in (401, 403):
             return AuthenticationError(
                 f"{what}: {self.label} refuses it for this user. Ask for the permission, or "
                 "use other credentials."
@@ -627,9 +630,17 @@ class Store:
         except Exception as error:
             if self.address.path is None:
                 check(self.address, self._timeout)
+            if isinstance(error, ImportError):
+                package = clean_text(error.name or error, 60)
+                raise ArtifactStoreError(
+                    f"The files of run {clean_text(run.name, 60)!r} are at "
+                    f"{redact(run.artifact_uri)}, and {package} is needed to read them there: "
+                    f"pip install {package}."
+                ) from error
             status = getattr(getattr(error, "response", None), "status_code", None)
             code = str(getattr(error, "error_code", ""))
-            if status == 404 or code == "RESOURCE_DOES_NOT_EXIST":
+            no_bucket = re.search(r"(?i)NoSuchBucket|bucket does not exist", f"{error}") is not None
+            if not no_bucket and (status == 404 or code == "RESOURCE_DOES_NOT_EXIST"):
                 raise ArtifactStoreError(
                     f"A file of run {clean_text(run.name, 60)!r} is listed but gone from "
                     f"{redact(run.artifact_uri)}. It may have been deleted: list the run again."

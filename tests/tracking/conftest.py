@@ -5,15 +5,10 @@ from __future__ import annotations
 import contextlib
 import http.client
 import http.server
-import os
 import shutil
-import signal
-import socket
-import subprocess
-import sys
+import ssl
 import threading
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +17,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+
+from tests.tracking.servers import mlflow_server
 
 mlflow = pytest.importorskip("mlflow")
 
@@ -52,62 +49,11 @@ def _wants_server(item: pytest.Item) -> bool:
     return "workspace" in names and "[server" in item.nodeid
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @pytest.fixture(scope="session")
 def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of a real tracking server: sqlite behind it, artifacts through its proxy."""
-    folder = tmp_path_factory.mktemp("mlflow-server")
-    port = free_port()
-    url = f"http://127.0.0.1:{port}"
-    # Jobs would start fifteen processes that outlive their parent.
-    environment = os.environ | {
-        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
-        "MLFLOW_DISABLE_TELEMETRY": "true",
-    }
-    environment.pop("MLFLOW_TRACKING_URI", None)
-    with (folder / "log.txt").open("wb") as log:
-        process = subprocess.Popen(
-            [
-                sys.executable, "-m", "mlflow", "server", "--workers", "1",
-                "--host", "127.0.0.1", "--port", str(port),
-                "--backend-store-uri", f"sqlite:///{folder}/mlflow.db",
-                "--artifacts-destination", str(folder / "artifacts"), "--serve-artifacts",
-            ],
-            cwd=folder, env=environment, stdout=log, stderr=log, start_new_session=True,
-        )  # fmt: skip
-        try:
-            _wait_for(f"{url}/health", process, folder / "log.txt")
-            yield url
-        finally:
-            _end_group(process)
-
-
-def _wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    ends = time.monotonic() + 90
-    while time.monotonic() < ends:
-        if process.poll() is not None:
-            break
-        with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=2) as answer:
-            if answer.status == 200:
-                return
-        time.sleep(0.2)
-    raise RuntimeError(f"the MLflow server did not start: {log.read_text()[-2000:]}")
-
-
-def _end_group(process: subprocess.Popen[bytes]) -> None:
-    for sign in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, sign)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(5)
-            if sign == signal.SIGKILL:
-                return
-    process.wait(5)
+    with mlflow_server(tmp_path_factory.mktemp("mlflow-server")) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")
@@ -190,7 +136,7 @@ Answer = Callable[[http.server.BaseHTTPRequestHandler], None]
 
 
 @contextlib.contextmanager
-def _serve(answer: Answer) -> Iterator[str]:
+def _serve(answer: Answer, tls: ssl.SSLContext | None = None) -> Iterator[str]:
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             with contextlib.suppress(OSError):
@@ -203,10 +149,13 @@ def _serve(answer: Answer) -> Iterator[str]:
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
+        scheme = "http" if tls is None else "https"
+        yield f"{scheme}://127.0.0.1:{server.server_address[1]}"
     finally:
         server.shutdown()
         thread.join()
@@ -214,10 +163,10 @@ def _serve(answer: Answer) -> Iterator[str]:
 
 
 @pytest.fixture
-def serve() -> Iterator[Callable[[Answer], str]]:
+def serve() -> Iterator[Callable[..., str]]:
     """Start a server whose answers are written by hand; returns its address."""
     with contextlib.ExitStack() as stack:
-        yield lambda answer: stack.enter_context(_serve(answer))
+        yield lambda answer, tls=None: stack.enter_context(_serve(answer, tls))
 
 
 @pytest.fixture
