@@ -44,6 +44,12 @@ PAGES = {
             "Where does this model err, and for whom?",
         ),
         Page("pages/compare.py", "Compare", ":material/balance:", "Which one do we take?"),
+        Page(
+            "pages/environments.py",
+            "Environments",
+            ":material/public:",
+            "Does it hold elsewhere?",
+        ),
         Page("pages/learn.py", "Learn", ":material/school:", "What does fair look like?"),
         Page(
             "pages/add.py",

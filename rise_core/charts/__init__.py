@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from rise_core.charts.calibration import calibration_chart
 from rise_core.charts.grid import curve_grid, curve_legend, curve_panels
+from rise_core.charts.heatmap import heat_map
 from rise_core.charts.rise import rise_chart
 from rise_core.charts.spark import spark_svg, spark_values
 from rise_core.charts.strip import strip_chart, strip_domain, strip_svg
@@ -27,6 +28,7 @@ __all__ = [
     "curve_legend",
     "curve_panels",
     "curve_points",
+    "heat_map",
     "palette_for",
     "rise_chart",
     "spark_svg",

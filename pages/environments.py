@@ -1,0 +1,102 @@
+"""The Environments page: whether what a model does holds elsewhere."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from rise_app import compare_views, environment_views, loaders, switches
+from rise_app.address import linked
+from rise_app.bootstrap import begin
+from rise_app.cards import facts_html, title_html
+from rise_app.environment_views import INDICATORS, section
+from rise_app.jobs import Jobs
+from rise_app.loaders import ALL_ROWS, Analysis
+from rise_app.messages import show_error
+from rise_app.switches import RATES
+from rise_core.exceptions import RiseError
+from rise_core.residuals import RESIDUALS
+from rise_core.wording import METRICS
+
+PATIENCE_SECONDS = 1.0
+
+stage = begin("Environments")
+
+try:
+    with stage.switches:
+        experiment = switches.choose_experiment(loaders.experiments(stage.store))
+    runs = switches.choose_runs(stage.store, experiment)
+except RiseError as error:
+    show_error("The runs cannot be read.", error)
+    st.stop()
+
+names = compare_views.model_names(runs)
+tables, broken = loaders.load_tables(stage.store, runs)
+for run_id, problem in broken.items():
+    show_error(f"{names[run_id]} is left out.", problem)
+runs = [run for run in runs if run.id in tables]
+with stage.switches:
+    attribute = switches.choose_attribute(loaders.attributes_in(tables.values()))
+    analysis = Analysis(ALL_ROWS, attribute, switches.choose_settings())
+
+questions, models, held_out = {}, {}, {}
+for run in runs:
+    name, (table, roles, predictions) = names[run.id], tables[run.id]
+    try:
+        question = loaders.question_of(run, table, roles, predictions, analysis)
+        ev = loaders.evaluation(question, predictions)
+        if not ev.by_environment:
+            raise RiseError("Its table has no environment column. Name one on the Diagnose page.")
+    except RiseError as error:
+        show_error(f"{name} is left out.", error)
+        continue
+    questions[name], models[name] = question, ev
+    held_out[name] = run.environment if run.environment in ev.by_environment else None
+if not models:
+    st.info("Pick a run whose table has environments.")
+    st.stop()
+
+first = next(iter(models.values()))
+st.html(
+    title_html(f"Environments of {experiment.name}")
+    + facts_html(
+        {
+            "models": f"{len(models)}",
+            "environments": ", ".join(
+                dict.fromkeys(label for ev in models.values() for label in ev.by_environment)
+            ),
+            "positive class": first.predictions.pos_label,
+            "groups": ", ".join(first.groups),
+            "threshold": f"{first.threshold:g}",
+            "residual": RESIDUALS[first.residual].symbol,
+            "base rates": RATES[first.base_rates],
+        }
+    )
+)
+tasks = {name: environment_views.ask_parts(questions[name], ev) for name, ev in models.items()}
+with st.container(horizontal=True, vertical_alignment="bottom"):
+    by = linked(
+        st.selectbox,
+        "Indicator",
+        list(INDICATORS),
+        "by",
+        default="w1",
+        width=260,
+        format_func=lambda key: f"{METRICS[key].name}, {METRICS[key].meaning}",
+    )
+    model = linked(
+        st.selectbox, "Model below", list(models), "model", default=next(iter(models)), width=260
+    )
+ev, out = models[model], held_out[model]
+drift = environment_views.ask_drift(questions[model], ev, out)
+futures = environment_views.all_of(tasks, drift)
+Jobs.settle(futures, PATIENCE_SECONDS)
+environment_views.watch_progress(futures)
+
+section(f"{METRICS[by].name} of all models in all environments")
+environment_views.show_heat_map(models, tasks, held_out, by, stage.theme)
+section(f"{model}: curves of every environment on the same axes")
+environment_views.show_curves(ev, out, stage.theme)
+section(f"{model}: pooled, mean over environments, and each environment")
+environment_views.show_model(ev, tasks[model], out, stage.theme)
+section(f"{model}: drift of the errors between environments")
+environment_views.show_drift(drift, out, stage.theme)

@@ -1,0 +1,131 @@
+"""A heat map of numbers: rows by columns, every number written, the unsure ones marked."""
+
+from __future__ import annotations
+
+from textwrap import wrap
+from typing import Any, Literal
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from rise_core.charts.theme import ThemeName, apply_theme, chart_text, theme_of
+from rise_core.exceptions import RiseError
+
+__all__ = ["heat_map"]
+
+_COLUMNS = ("row", "column", "value", "distance", "text")
+_ROW_PIXELS = 34
+# Characters of a line of a column's name; longer names take several lines.
+_LINE = 18
+
+
+def heat_map(
+    table: pd.DataFrame,
+    *,
+    title: str | None = None,
+    theme: ThemeName = "light",
+    width: int | Literal["container"] = "container",
+) -> alt.LayerChart:
+    """Cells, stronger in colour the farther from ideal, with their numbers on them.
+
+    Parameters
+    ----------
+    table : one row a cell. ``row`` and ``column``, in the order they are drawn; ``value``;
+        ``distance`` from the ideal, which gives the shade (nan: none); ``text`` written on the
+        cell; optional ``unsure`` (not told from random: "~" before the number),
+        ``marked`` (a frame around the cell), ``note`` (for the tooltip)
+    title, theme, width : as in ``strip_chart``
+
+    Raises
+    ------
+    RiseError : for a table without rows or without one of the columns above
+
+    Notes
+    -----
+    Shades end at the ninth tenth of the distances, so that one runaway cell does not bleach all
+    others.
+    """
+    absent = [name for name in _COLUMNS if name not in table.columns]
+    if absent or table.empty:
+        raise RiseError(
+            f"A heat map needs rows and the columns {', '.join(_COLUMNS)}; "
+            f"{'it has no rows' if table.empty else f'{absent} is absent'}."
+        )
+    look = theme_of(theme)
+    cells = table.copy()
+    for name, usual in (("unsure", False), ("marked", False), ("note", "")):
+        cells[name] = cells[name] if name in cells.columns else usual
+    cells["named"] = cells["column"]
+    cells["column"] = ["\n".join(wrap(str(name), _LINE)) or " " for name in cells["column"]]
+    cells["label"] = [
+        f"~ {text}" if unsure else text
+        for text, unsure in zip(cells["text"], cells["unsure"], strict=True)
+    ]
+    far = cells["distance"].replace([np.inf, -np.inf], np.nan)
+    most = float(far.quantile(0.9)) if far.notna().any() else 1.0
+    cells["shade"] = (cells["distance"] / (most or 1.0)).clip(0, 1)
+    cells["light_ink"] = cells["shade"].fillna(0) > 0.6
+    cells[["value", "distance"]] = cells[["value", "distance"]].replace([np.inf, -np.inf], np.nan)
+    rows, columns = (list(dict.fromkeys(cells[name])) for name in ("row", "column"))
+    short: dict[str, Any] = {"labelLimit": 190, "title": None, "domain": False, "ticks": False}
+    x = alt.X(
+        "column:N",
+        sort=columns,
+        axis=alt.Axis(
+            orient="top",
+            labelAngle=0,
+            labelExpr="split(datum.label, '\\n')",
+            labelOverlap=False,
+            labelLimit=0,
+            **{k: v for k, v in short.items() if k != "labelLimit"},
+        ),
+    )
+    y = alt.Y("row:N", sort=rows, axis=alt.Axis(**short))
+    weak = "#f0f4f9" if theme == "light" else "#20262d"
+    strong = "#1f5fa8" if theme == "light" else "#7ab4ea"
+    base = alt.Chart(cells)
+    shades = base.mark_rect(stroke=look.background, strokeWidth=3).encode(
+        x=x,
+        y=y,
+        color=alt.Color(
+            "shade:Q",
+            scale=alt.Scale(domain=[0, 1], range=[weak, strong], interpolate="rgb"),
+            legend=None,
+        ),
+        tooltip=[
+            alt.Tooltip("row:N", title="row"),
+            alt.Tooltip("text:N", title="value"),
+            alt.Tooltip("note:N", title="note"),
+        ],
+    )
+    parts = [shades]
+    if cells["marked"].any():
+        parts.append(
+            base.transform_filter("datum.marked")
+            .mark_rect(fillOpacity=0, stroke=look.text, strokeWidth=1.4)
+            .encode(x=x, y=y)
+        )
+    ink = "#ffffff" if theme == "light" else "#10151a"
+    parts.append(
+        base.mark_text(fontSize=12).encode(
+            x=x,
+            y=y,
+            text=alt.Text("label:N"),
+            color=alt.when("datum.light_ink").then(alt.value(ink)).otherwise(alt.value(look.text)),
+        )
+    )
+    told = "; ".join(
+        f"{row}, {column}: {label}"
+        for row, column, label in zip(cells["row"], cells["named"], cells["label"], strict=True)
+    )
+    chart = alt.layer(*parts).properties(
+        width=width,
+        height=_ROW_PIXELS * len(rows),
+        autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
+        description=f"{title or 'Heat map'}. {told}. ~ is not told from random.",
+    )
+    if title:
+        chart = chart.properties(title=chart_text(title, 90))
+    themed: alt.LayerChart = apply_theme(chart, look)
+    return themed
