@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
@@ -33,6 +34,17 @@ class Address:
     uri: str
     label: str
     path: Path | None = None
+
+    @property
+    def on_this_machine(self) -> bool:
+        """Whether it is a file, or a server that is reached by this machine's own name."""
+        host = urlsplit(self.uri).hostname or ""
+        if self.path is not None or host == "localhost":
+            return True
+        try:
+            return ip_address(host).is_loopback
+        except ValueError:
+            return False
 
     @property
     def client_uri(self) -> str:

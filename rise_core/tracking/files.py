@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import posixpath
 import tempfile
 from dataclasses import dataclass
@@ -14,8 +15,11 @@ from rise_core.exceptions import ArtifactStoreError, UnreadableTableError
 from rise_core.tracking.address import Address, clean_text, redact
 from rise_core.tracking.formats import unsafe_reason
 
-__all__ = ["FileEntry", "LocalFiles", "RemoteFiles", "RunFiles", "open_files",
+__all__ = ["LOCAL_VARIABLE", "FileEntry", "LocalFiles", "RemoteFiles", "RunFiles", "open_files",
            "read_json_object", "safe_path"]  # fmt: skip
+
+LOCAL_VARIABLE = "RISE_ALLOW_LOCAL_ARTIFACTS"
+"""Environment variable; "1" lets a server elsewhere name folders of this machine."""
 
 _MAX_JSON_BYTES = 1 << 20
 
@@ -63,12 +67,28 @@ def safe_path(path: str) -> str:
 
 
 def open_files(artifact_uri: str, address: Address) -> RunFiles:
-    """Files of the run whose artifacts are at `artifact_uri`."""
+    """Files of the run whose artifacts are at `artifact_uri`.
+
+    Raises
+    ------
+    ArtifactStoreError
+        there is no address, or a server elsewhere names a folder of this machine: whoever can make
+        a run there could have any table on this disk shown. `LOCAL_VARIABLE` allows it, for a
+        folder that both have mounted.
+    """
     if not artifact_uri:
         raise ArtifactStoreError("The run does not say where its files are (no artifact address).")
     parts = urlsplit(artifact_uri)
     if parts.scheme in ("", "file"):
         path = unquote(parts.path) if parts.scheme else artifact_uri
+        allowed = os.environ.get(LOCAL_VARIABLE, "").strip().lower() in ("1", "true", "yes")
+        if not address.on_this_machine and not allowed:
+            raise ArtifactStoreError(
+                f"{address.label} answers, but says that this run's files are in the folder "
+                f"{clean_text(path, 160)}. A server elsewhere may not name folders of this "
+                "machine. Start it with --serve-artifacts, so that it hands the files over; or, "
+                f"if both have mounted that folder, set {LOCAL_VARIABLE}=1 here."
+            )
         return LocalFiles(Path(path), address)
     return RemoteFiles(artifact_uri, address)
 
