@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.timing import Settings, machine
 
-NAMES = ("evaluation", "uncertainty")
+NAMES = ("evaluation", "uncertainty", "tracking")
 
 
 def main() -> None:
