@@ -61,7 +61,7 @@ st.html(
     + facts_html(
         {
             "models": f"{len(models)}",
-            "environments": ", ".join(
+            "environments": "; ".join(
                 dict.fromkeys(label for ev in models.values() for label in ev.by_environment)
             ),
             "positive class": first.predictions.pos_label,

@@ -237,8 +237,8 @@ def show_heat_map(
     frame = " Framed: held out in training." if cells["marked"].any() else ""
     direction = METRICS[key].direction
     st.caption(
-        f"{direction} Stronger colour: farther from the ideal. ~ could be a random grouping.{frame} "
-        "Point at a cell for its interval."
+        f"{direction} Stronger colour: farther from the ideal. ~ could be a random grouping."
+        f"{frame} Point at a cell for its interval."
     )
     return cells
 

@@ -17,7 +17,7 @@ __all__ = ["heat_map"]
 _COLUMNS = ("row", "column", "value", "distance", "text")
 _ROW_PIXELS = 34
 # Characters of a line of a column's name; longer names take several lines.
-_LINE = 18
+_LINE, _LINE_PIXELS = 18, 13
 
 
 def heat_map(
@@ -78,6 +78,8 @@ def heat_map(
             labelExpr="split(datum.label, '\\n')",
             labelOverlap=False,
             labelLimit=0,
+            # The first line stands here and the others grow down towards the cells.
+            labelPadding=4 + _LINE_PIXELS * max(name.count("\n") for name in columns),
             **{k: v for k, v in short.items() if k != "labelLimit"},
         ),
     )

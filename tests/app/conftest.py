@@ -29,6 +29,7 @@ PAGES = {
     "Experiments": "app.py",
     "Diagnose": "pages/diagnose.py",
     "Compare": "pages/compare.py",
+    "Environments": "pages/environments.py",
 }
 
 
