@@ -120,7 +120,7 @@ def test_a_run_without_environments_is_left_out_with_the_reason(
     open_app: Open, tmp_path: Path
 ) -> None:
     shelf = Shelf(tmp_path)
-    plain = predictions_table(1, 100).drop(columns="environment")
+    plain = predictions_table(1, 100).drop(columns=["environment", "region"])
     run = shelf.run("Half", "plain", plain, algorithm="Plain")
     half = {"experiment": shelf.experiments["Half"]}
     page = open_app("Environments", shelf.uri, runs=run, **half)
