@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from rise_app import switches, uploads, views
+from rise_app.band_views import source_of
 from rise_app.bootstrap import begin_alone
 from rise_app.cards import facts_html, title_html
+from rise_app.closer_views import show_closer
 from rise_app.loaders import ALL_ROWS
 from rise_app.messages import show_error, show_notes
 from rise_core.exceptions import RiseError
@@ -56,27 +60,22 @@ with head:
 show_notes(checked.notes)
 picture, numbers = st.columns([2.3, 1], gap="large")
 with picture:
-    draw = views.show_curve(ev, scene.theme)
+    draw = views.show_curve(ev, scene.theme, source_of(upload.table, upload.roles))
 verdict = views.ask_verdict(ev, question)
 with numbers:
     views.show_indicators(ev, verdict, scene.theme)
 with picture:
     views.show_reading(verdict)
-columns, groups, segments, knees, rows, save, log = st.tabs(
-    ["Columns", "Groups", "Segments of the gap", "Knees", "Rows", "Save", "Log as a run"]
+title = name if environment == ALL_ROWS else f"{name}, {environment}"
+show_closer(
+    ev,
+    question,
+    verdict,
+    scene.theme,
+    before={"Columns": partial(uploads.show_columns, upload)},
+    after={
+        "Rows": partial(uploads.show_preview, upload),
+        "Save": partial(uploads.show_save, upload, ev, verdict, title, draw),
+        "Log as a run": partial(uploads.show_logging, upload, predictions),
+    },
 )
-with columns:
-    uploads.show_columns(upload)
-with groups:
-    views.show_groups(ev)
-with segments:
-    views.show_segments(ev)
-with knees:
-    views.show_knees(ev)
-with rows:
-    uploads.show_preview(upload)
-with save:
-    title = name if environment == ALL_ROWS else f"{name}, {environment}"
-    uploads.show_save(upload, ev, verdict, title, draw)
-with log:
-    uploads.show_logging(upload, predictions)

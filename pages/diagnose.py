@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
-from rise_app import detail_views, export, loaders, switches, views
+from rise_app import export, loaders, switches, views
 from rise_app.band_views import source_of
 from rise_app.bootstrap import begin
+from rise_app.closer_views import show_closer
 from rise_app.loaders import Analysis
 from rise_app.mapping import roles_for, show_mapping
 from rise_app.messages import show_error, show_notes
-from rise_app.threshold_views import show_thresholds
 from rise_core.exceptions import RiseError
 
 stage = begin("Diagnose")
@@ -55,42 +57,16 @@ with numbers:
     views.show_indicators(ev, verdict, stage.theme)
 with picture:
     views.show_reading(verdict)
-known = verdict.result()[0] if verdict.done() else None
-# Only the open one is computed; which one it is stands in the address.
-groups, segments, labels, calibration, threshold, knees, columns, about, save = st.tabs(
-    [
-        *("Groups", "Segments of the gap", "Given the label", "Calibration", "Threshold"),
-        *("Knees", "Columns", "About", "Save"),
-    ],
-    key="tab",
-    bind="query-params",
+reference = export.reference_of(stage.store, run, table, roles)
+title = views.title_of(run, environment)
+show_closer(
+    ev,
+    question,
+    verdict,
+    stage.theme,
+    after={
+        "Columns": partial(show_mapping, stage.store, run, table, roles),
+        "About": partial(views.show_about, experiment, run),
+        "Save": partial(export.show_evaluation_export, ev, verdict, title, reference, draw),
+    },
 )
-if groups.open:
-    with groups:
-        views.show_groups(ev)
-if segments.open:
-    with segments:
-        detail_views.show_segments(ev, known, stage.theme)
-if labels.open:
-    with labels:
-        detail_views.show_given_label(ev, question, stage.theme)
-if calibration.open:
-    with calibration:
-        detail_views.show_calibration(ev, question, stage.theme)
-if threshold.open:
-    with threshold:
-        show_thresholds(ev, question, stage.theme)
-if knees.open:
-    with knees:
-        views.show_knees(ev)
-if columns.open:
-    with columns:
-        show_mapping(stage.store, run, table, roles)
-if about.open:
-    with about:
-        views.show_about(experiment, run)
-if save.open:
-    with save:
-        reference = export.reference_of(stage.store, run, table, roles)
-        title = views.title_of(run, environment)
-        export.show_evaluation_export(ev, verdict, title, reference, draw)

@@ -45,7 +45,6 @@ __all__ = [
     "show_knees",
     "show_reading",
     "show_run",
-    "show_segments",
     "title_of",
 ]
 
@@ -253,21 +252,6 @@ def show_groups(ev: Evaluation) -> None:
     st.dataframe(ev.group_table(), hide_index=True, column_config=_GROUP_COLUMNS)
 
 
-def show_segments(ev: Evaluation) -> None:
-    """Show which stretch of the curves carries how much of the gap."""
-    if ev.widest_pair is None:
-        st.text(ev.undefined["w1"])
-        return
-    group, reference = ev.widest_pair
-    st.text(f"Gaps are {group} minus {reference}. Near 0: tight (mean gap), parallel (slope gap).")
-    st.dataframe(
-        [vars(segment) for segment in ev.segments],
-        hide_index=True,
-        column_order=["name", "q0", "q1", "area", "share", "mean_gap", "slope_gap"],
-        column_config=_SEGMENT_COLUMNS,
-    )
-
-
 def show_knees(ev: Evaluation) -> None:
     """Show how far the groups' knees lie apart, or why there are none."""
     reasons = [
@@ -324,15 +308,6 @@ _GROUP_COLUMNS = {
     "left_knee_percentile": _number("◆ percentile", "Percentile among all rows."),
     "right_knee_residual": _number("★ residual", "Residual of the right knee."),
     "right_knee_percentile": _number("★ percentile", "Percentile among all rows."),
-}
-_SEGMENT_COLUMNS = {
-    "name": "Segment",
-    "q0": _number("From", "Rank at which it begins.", "percent"),
-    "q1": _number("To", "Rank at which it ends.", "percent"),
-    "area": _number("Area", "Area between the curves here; the areas add up to W1."),
-    "share": _number("Share of W1", "Which part of the gap lies here.", "percent"),
-    "mean_gap": _number("Mean gap", "Mean distance of the curves, with its sign."),
-    "slope_gap": _number("Slope gap", "Difference of the curves' chord slopes."),
 }
 _KNEE_COLUMNS = {
     "side": "Side",

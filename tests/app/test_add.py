@@ -321,7 +321,8 @@ def fill_in(page: Screen, experiment: str, *, sure: bool) -> Screen:
 def test_nothing_is_written_without_a_yes(
     open_app: Open, table: pd.DataFrame, shelf: Shelf
 ) -> None:
-    page = add(open_app("Add predictions", shelf.uri), ("mine.csv", csv(table)))
+    page = open_app("Add predictions", shelf.uri, tab="Log as a run")
+    add(page, ("mine.csv", csv(table)))
     fill_in(page, "Fresh", sure=False)
     assert "Nothing was written" in page.markdown
     assert {e.name for e in connect(shelf.uri).experiments()} == {"Default", "There"}
@@ -334,7 +335,8 @@ def test_a_file_becomes_a_run_that_diagnose_shows(
     holes = table.copy()
     holes.loc[:4, "y_prob"] = np.nan
     before = set(root.iterdir())
-    page = add(open_app("Add predictions", shelf.uri), ("mine.csv", csv(holes)))
+    page = open_app("Add predictions", shelf.uri, tab="Log as a run")
+    add(page, ("mine.csv", csv(holes)))
     fill_in(page, experiment, sure=True)
     store = connect(shelf.uri, cache_dir=shelf.folder / "cache")
     (found,) = (e for e in store.experiments() if e.name == experiment)
@@ -351,16 +353,38 @@ def test_a_file_becomes_a_run_that_diagnose_shows(
 
 
 def test_a_store_that_does_not_answer_costs_nothing(open_app: Open, table: pd.DataFrame) -> None:
-    page = add(open_app("Add predictions", NO_STORE), ("mine.csv", csv(table)))
+    page = open_app("Add predictions", NO_STORE, tab="Log as a run")
+    add(page, ("mine.csv", csv(table)))
     fill_in(page, "Fresh", sure=True)
     assert "The run was not logged" in page.markdown
     agrees(page, truth(table))
 
 
 def test_indicators_can_be_saved_with_their_intervals(open_app: Open, table: pd.DataFrame) -> None:
-    page = add(open_app("Add predictions", NO_STORE), ("mine.csv", csv(table)))
+    page = open_app("Add predictions", NO_STORE, tab="Save")
+    add(page, ("mine.csv", csv(table)))
     for _ in range(100):
         if "Indicators (CSV)" in (labels := [b.label for b in page.at.get("download_button")]):
             break
         page.run()
     assert "Indicators (CSV)" in labels
+
+
+@pytest.mark.parametrize(
+    "tab",
+    [
+        "Groups",
+        "Segments of the gap",
+        "Given the label",
+        "Calibration",
+        "Threshold",
+        "Knees",
+        "Rows",
+    ],
+)
+def test_every_closer_look_works_on_a_file(open_app: Open, table: pd.DataFrame, tab: str) -> None:
+    page = open_app("Add predictions", NO_STORE, tab=tab)
+    add(page, ("mine.csv", csv(table)))
+    assert page.address["tab"] == tab
+    assert [t.label for t in page.at.tabs if t.children] == [tab], "only the open one is drawn"
+    assert page.facts["rows used"] == "240 of 240"
