@@ -126,6 +126,25 @@ def predictions_table(seed: int, rows: int = 240, *, noise: float = 0.6) -> pd.D
     )
 
 
+def rows_of(model: int, rows: int = 200, *, labels: int = 1) -> pd.DataFrame:
+    """The same rows for every ``model``, with scores of its own."""
+    rng = np.random.default_rng(labels)
+    label = rng.integers(0, 2, rows)
+    sex = rng.choice(["female", "male"], rows, p=[0.4, 0.6])
+    own = np.random.default_rng(100 + model)
+    bias = (0.3, 1.4, 1.0, 0.6)[model] * (sex == "male")
+    odds = 2.0 * label - 1 + own.normal(0, 0.8 + 0.3 * model, rows) + bias
+    return pd.DataFrame(
+        {
+            "y_true": np.where(label == 1, "yes", "no"),
+            "y_prob": np.round(1 / (1 + np.exp(-odds)), 6),
+            "sex": sex,
+            "region": rng.choice(["001", "002", "003"], rows),
+            "environment": rng.choice(["north", "south"], rows),
+        }
+    )
+
+
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
     """Three algorithms with two seeds each, logged as a training script does."""

@@ -23,7 +23,7 @@ from rise_core.columns import Roles
 from rise_core.reading import read_comparison
 from rise_core.residuals import RESIDUALS
 from rise_core.wording import METRICS, format_short
-from tests.app.conftest import Shelf, Truth
+from tests.app.conftest import Shelf, Truth, rows_of
 from tests.app.reading import CURVE_COLUMNS, Screen, arrow
 
 Open = Callable[..., Screen]
@@ -38,25 +38,6 @@ ENGINE = rise_core.compare
 
 
 # --------------------------------------------------------------------------------- a store
-
-
-def rows_of(model: int, rows: int = ROWS, *, labels: int = 1) -> pd.DataFrame:
-    """The same rows for every ``model``, with scores of its own."""
-    rng = np.random.default_rng(labels)
-    label = rng.integers(0, 2, rows)
-    sex = rng.choice(["female", "male"], rows, p=[0.4, 0.6])
-    own = np.random.default_rng(100 + model)
-    bias = (0.3, 1.4, 1.0, 0.6)[model] * (sex == "male")
-    odds = 2.0 * label - 1 + own.normal(0, 0.8 + 0.3 * model, rows) + bias
-    return pd.DataFrame(
-        {
-            "y_true": np.where(label == 1, "yes", "no"),
-            "y_prob": np.round(1 / (1 + np.exp(-odds)), 6),
-            "sex": sex,
-            "region": rng.choice(["001", "002", "003"], rows),
-            "environment": rng.choice(["north", "south"], rows),
-        }
-    )
 
 
 def roles(*, row_id: str | None = None, features: Sequence[str] = ("sex", "region")) -> Roles:
