@@ -10,6 +10,8 @@ import pytest
 from benchmarks.timing import Goal, together
 
 
+# One of them starts a server, and a busy machine takes its time for that.
+@pytest.mark.timeout(240)
 def test_the_benchmarks_run_and_write_their_numbers(root: Path, tmp_path: Path) -> None:
     file = tmp_path / "numbers.json"
     done = subprocess.run(
@@ -17,7 +19,7 @@ def test_the_benchmarks_run_and_write_their_numbers(root: Path, tmp_path: Path) 
         cwd=root,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=220,
     )
     assert done.returncode == 0, done.stderr
     written = json.loads(file.read_text("utf-8"))
