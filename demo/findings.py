@@ -16,8 +16,8 @@ seeds share one data split: the range is that of the training, not of the sample
 PAPER = """\
 Of the paper's Table 2 two rows are known here, both on BDD100K, which is not open
 (the Learn page lists them): IGA with F_shift .395 and F_acc 1.449, MBDG with .042 and .040, made
-with the decision gap `ŷ − p`. There MBDG is the fairest at the knees by far. Here it stays beside ERM in
-accuracy and W1 on every data set, and no algorithm is the fairest everywhere. Why:
+with the decision gap `ŷ − p`. There MBDG is the fairest at the knees by far. Here it stays beside
+ERM in accuracy and W1 on every data set, and no algorithm is the fairest everywhere. Why:
 
 - Other data, other models: small networks, and a G that only transfers colours, or moves a table
   linearly. It brings one weather to look like another; it does not touch night or ink, which is
