@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 from benchmarks.evaluation import data
 from benchmarks.timing import Goal, Line, Settings, Table, timed
@@ -25,7 +26,7 @@ def run(settings: Settings) -> Table:
         ev.segments  # noqa: B018 - a cached part of the evaluation, not of its uncertainty
         line = timed(
             f"uncertainty(), {rows:,} rows",
-            lambda ev=ev: uncertainty(ev, REPLICATES, REPLICATES),
+            partial(uncertainty, ev, REPLICATES, REPLICATES),
             min(settings.repeats, 3),
             f"{REPLICATES} + {REPLICATES} replicates of every value",
         )
