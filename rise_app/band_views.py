@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from html import escape
@@ -16,6 +17,7 @@ import streamlit as st
 
 from rise_app.address import chosen, remember
 from rise_app.cards import facts_html, section_html
+from rise_app.jobs import jobs
 from rise_core import Evaluation
 from rise_core.band import Columns, Lift, Profile, band_ends, columns_of, profile
 from rise_core.charts.tables import View
@@ -78,6 +80,9 @@ def show_chart_with_band(
     ev, view : what it shows
     source : the table of the rows
     """
+    columns = jobs().ask(
+        ("columns", source.key, source.made_of), partial(columns_of, source.frame, source.made_of)
+    )
     key = _chart_key(draw, ev, view, source)
     event = st.altair_chart(
         draw(selection=_BRUSH, band=_start_of_brush(key)),
@@ -88,7 +93,7 @@ def show_chart_with_band(
         selection_mode=[_BRUSH],
     )
     _take_brush(ev, key, event)
-    _show_band(ev, source, view, theme)
+    _show_band(ev, source, columns, view, theme)
 
 
 def _chart_key(draw: Callable[..., Any], ev: Evaluation, view: View, source: Source) -> str:
@@ -159,7 +164,9 @@ def _take_brush(ev: Evaluation, key: str, event: Any) -> None:
         _choose(band_ends(ev, low, high), brushed=True)
 
 
-def _show_band(ev: Evaluation, source: Source, view: View, theme: ThemeName) -> None:
+def _show_band(
+    ev: Evaluation, source: Source, cut: Future[Columns], view: View, theme: ThemeName
+) -> None:
     """Show the ways to choose a band, and, where one is chosen, who is in it."""
     ends = _band_of_address()
     _choose_by_hand(ev, ends)
@@ -175,7 +182,7 @@ def _show_band(ev: Evaluation, source: Source, view: View, theme: ThemeName) -> 
     if not band.n:
         st.text("No row lies here: many rows share one residual just beside it.")
         return
-    columns = _columns(source.key, source.made_of, source)
+    columns = cut.result()
     found = profile(ev, band, columns)
     st.html(_groups_html(ev, band, theme))
     st.html(_lifts_html(found, theme))
@@ -194,11 +201,15 @@ def _choose_by_hand(ev: Evaluation, ends: Ends | None) -> None:
     st.session_state.setdefault(last, 100 * high)
 
     def take_segment() -> None:
+        if not _is_shown("segment", segment):
+            return
         picked = st.session_state[segment]
         _choose(None if picked is None else segments[picked], brushed=False)
         _comes_from("segment")
 
     def take_numbers() -> None:
+        if not _is_shown("numbers", first.removesuffix(" from")):
+            return
         low, high = sorted((st.session_state[first], st.session_state[last]))
         _choose((low / 100, high / 100), brushed=False)
         _comes_from("numbers")
@@ -240,6 +251,16 @@ def _key_of(widget: str, ends: Ends | None) -> str:
         number += 1
     shown[widget] = number, text
     return f"band {widget} {number}"
+
+
+def _is_shown(widget: str, key: str) -> bool:
+    """Whether a widget is the one that is on the page now.
+
+    A request that left the browser before the page was drawn anew still holds the widgets of
+    before, and Streamlit calls back for them.
+    """
+    shown: dict[str, tuple[int, str | None]] = st.session_state.get(_SHOWN, {})
+    return widget in shown and key == f"band {widget} {shown[widget][0]}"
 
 
 def _comes_from(widget: str) -> None:
@@ -368,23 +389,25 @@ def _show_looked_at(found: Profile, columns: Columns) -> None:
 
 def _show_rows(ev: Evaluation, band: Band, source: Source) -> None:
     """Show the first rows, worst first, and offer all of them as a file."""
+    residuals = ev.residual_values[np.searchsorted(ev.predictions.row_positions, band.rows)]
+    name = "residual"
+    while name in source.frame.columns:
+        name += " (RISE)"
 
-    def rows() -> pd.DataFrame:
-        place = np.searchsorted(ev.predictions.row_positions, band.rows)
-        residuals = ev.residual_values[place]
-        order = np.argsort(-np.abs(residuals), kind="stable")
-        picked = source.frame.iloc[band.rows[order]]
-        name = "residual"
-        while name in picked.columns:
-            name += " (RISE)"
-        picked = picked.copy()
-        picked.insert(0, name, residuals[order])
-        return picked
+    def rows(most: int) -> pd.DataFrame:
+        size = np.abs(residuals)
+        picked = np.arange(size.size)
+        if most < size.size:  # a band may hold a million rows, of which few are shown
+            picked = np.argpartition(-size, most)[:most]
+        picked = picked[np.argsort(-size[picked], kind="stable")]
+        table = source.frame.iloc[band.rows[picked]].copy()
+        table.insert(0, name, residuals[picked])
+        return table
 
     def file() -> bytes:
-        return rows().to_csv(index=False).encode("utf-8")
+        return rows(band.n).to_csv(index=False).encode("utf-8")
 
-    shown = rows().head(_ROWS_SHOWN)
+    shown = rows(_ROWS_SHOWN)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.html(section_html("Rows, largest residual first"))
         st.download_button(
@@ -398,8 +421,3 @@ def _show_rows(ev: Evaluation, band: Band, source: Source) -> None:
     st.dataframe(shown, hide_index=True, height=280)
     if band.n > len(shown):
         st.caption(f"The first {len(shown):,} of {band.n:,} rows are shown; the file has all.")
-
-
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _columns(key: str, made_of: tuple[str, ...], _source: Source) -> Columns:
-    return columns_of(_source.frame, made_of)

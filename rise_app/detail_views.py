@@ -14,7 +14,13 @@ from rise_app.jobs import Jobs, jobs, rerun_when_done
 from rise_app.loaders import Question
 from rise_core import Evaluation
 from rise_core.calibration import Calibration, calibrate
-from rise_core.charts import calibration_chart, curve_legend, curve_panels, strip_chart
+from rise_core.charts import (
+    calibration_chart,
+    curve_legend,
+    curve_panels,
+    strip_chart,
+    strip_domain,
+)
 from rise_core.charts.theme import ThemeName
 from rise_core.conditional import given_labels
 from rise_core.estimates import Estimate
@@ -204,9 +210,12 @@ def show_calibration(ev: Evaluation, question: Question, theme: ThemeName) -> No
             pd.DataFrame(_ece_rows(found)), title="ECE, calibration error", theme=theme
         )
         st.altair_chart(chart, theme=None, width="stretch", key="ece")
+        bias = pd.DataFrame(_bias_rows(found))
+        low, high = strip_domain(bias)
         chart = strip_chart(
-            pd.DataFrame(_bias_rows(found)),
+            bias,
             fair=0.0,
+            domain=(min(low, 0.0), max(high, 0.0)),
             number_format="+.3f",
             title="Mean score minus share of positives",
             theme=theme,
@@ -216,7 +225,8 @@ def show_calibration(ev: Evaluation, question: Question, theme: ThemeName) -> No
             "Line: 95 % interval. Grey: what a calibrated model with these scores stays within in "
             "95 % of draws. Bins hold equal counts of a group's rows."
         )
-    st.caption("Calibration depends on neither threshold nor residual.")
+    weighted = " Every group is weighted to the same base rate." if ev.base_rates == "equal" else ""
+    st.caption(f"Calibration depends on neither threshold nor residual.{weighted}")
     with st.expander("Bins"):
         st.dataframe(found.table, hide_index=True)
 

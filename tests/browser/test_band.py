@@ -103,3 +103,35 @@ def test_the_keyboard_does_the_same(app: App, page: Any, tmp_path: Path) -> None
     assert f"rows {ev.band(0.1, 0.3).n:,} of {ev.n:,}" in told(page)
     # What was typed keeps the focus, so that the next key goes there too.
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "To, %"
+
+
+def test_a_click_on_a_threshold_chart_moves_the_threshold(
+    app: App, page: Any, assert_quiet: Callable[[Any], None]
+) -> None:
+    page.set_viewport_size({"width": 1440, "height": 2000})
+    page.set_default_timeout(120_000)
+    page.goto(f"{app.url}/diagnose?tab=Threshold", timeout=120_000)
+    wait_for_chart(page)
+    wait_until_done(page)
+    page.get_by_text("Click on a chart").wait_for()
+    page.wait_for_timeout(500)
+    chart = page.locator("[data-testid=stVegaLiteChart]").nth(1)
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+    page.mouse.click(box["x"] + 0.4 * box["width"], box["y"] + 0.5 * box["height"])
+    until(page, lambda: "threshold" in query(page), "a threshold in the address")
+    wait_until_done(page)
+    clicked = query(page)["threshold"]
+    assert 0.2 < float(clicked) < 0.5
+    assert f"threshold {clicked}" in " ".join(
+        page.locator(".rise-facts").first.inner_text().split()
+    )
+    # The slider has the last word: what was clicked before does not come back.
+    slider = page.get_by_role("slider", name="Threshold")
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    moved = f"{float(clicked) + 0.01:g}"
+    until(page, lambda: query(page).get("threshold") == moved, "the slider's threshold")
+    wait_until_done(page)
+    assert query(page)["threshold"] == moved
+    assert_quiet(page)
