@@ -31,15 +31,21 @@ class Jobs:
         self._failed: dict[Hashable, float] = {}
         self._lock = threading.Lock()
 
-    def ask(self, key: Hashable, work: Callable[[], Any]) -> Future[Any]:
+    def ask(
+        self,
+        key: Hashable,
+        work: Callable[[], Any],
+        passing: Callable[[Any], bool] = lambda _: False,
+    ) -> Future[Any]:
         """Return the future of a key, starting its work when nobody has asked for it yet.
 
         Work that failed is begun again, since a fault of the moment must not be kept for ever; but
-        not at once, since a page that waits for it would ask for ever.
+        not at once, since a page that waits for it would ask for ever. ``passing`` tells a result
+        that is a failure of the moment, too.
         """
         with self._lock:
             found = self._futures.get(key)
-            if found is None or found.cancelled() or self._failed_long_ago(key, found):
+            if found is None or found.cancelled() or self._failed_long_ago(key, found, passing):
                 found = self._futures[key] = self._pool.submit(work)
                 self._failed.pop(key, None)
             self._futures.move_to_end(key)
@@ -48,8 +54,10 @@ class Jobs:
                 self._failed.pop(dropped, None)
             return found
 
-    def _failed_long_ago(self, key: Hashable, future: Future[Any]) -> bool:
-        if not future.done() or future.exception() is None:
+    def _failed_long_ago(
+        self, key: Hashable, future: Future[Any], passing: Callable[[Any], bool]
+    ) -> bool:
+        if not future.done() or not (future.exception() or passing(future.result())):
             return False
         seen = self._failed.setdefault(key, time.monotonic())
         return time.monotonic() - seen > _FAILURE_SECONDS

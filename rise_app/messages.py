@@ -7,9 +7,14 @@ import re
 
 import streamlit as st
 
-from rise_core.exceptions import RiseError
+from rise_core.exceptions import (
+    ArtifactStoreError,
+    AuthenticationError,
+    RiseError,
+    ServerUnreachableError,
+)
 
-__all__ = ["as_text", "problem_of", "show_error", "show_notes"]
+__all__ = ["as_text", "is_passing", "problem_of", "show_error", "show_notes"]
 
 _log = logging.getLogger(__name__)
 
@@ -17,6 +22,13 @@ _log = logging.getLogger(__name__)
 def as_text(words: str) -> str:
     """Return words from outside for a place that reads Markdown, such as a help or a caption."""
     return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", words)
+
+
+def is_passing(error: Exception) -> bool:
+    """Whether asking again may help: a server or a file store that did not answer, or a fault."""
+    if isinstance(error, RiseError):
+        return isinstance(error, ServerUnreachableError | ArtifactStoreError | AuthenticationError)
+    return True
 
 
 def problem_of(error: Exception) -> str:

@@ -16,7 +16,7 @@ import streamlit as st
 from rise_app.jobs import jobs
 from rise_app.loaders import ALL_ROWS, Analysis, answer, question_of, stamp
 from rise_app.mapping import mapping_stamp, roles_for
-from rise_app.messages import problem_of
+from rise_app.messages import is_passing, problem_of
 from rise_app.switches import RATES
 from rise_core import Evaluation, Predictions
 from rise_core.charts import spark_svg, strip_domain, strip_svg
@@ -54,6 +54,7 @@ class RunFacts:
     attributes: tuple[str, ...] = ()
     environments: tuple[str, ...] = ()
     problem: str = ""
+    passing: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ class RunLine:
     majority : accuracy of always deciding for the more frequent label
     spark : picture of the sorted residuals by group, as a data address, by theme
     problem : why the run has no numbers, or ""
+    passing : whether asking again may help
     """
 
     values: Mapping[str, float] = field(default_factory=dict)
@@ -79,6 +81,7 @@ class RunLine:
     majority: float = nan
     spark: Mapping[ThemeName, str] = field(default_factory=dict)
     problem: str = ""
+    passing: bool = False
 
 
 def _read(store: Store, run: Run) -> tuple[Table, Roles, Predictions]:
@@ -95,7 +98,7 @@ def _facts(store: Store, run: Run) -> RunFacts:
     try:
         _, _, predictions = _read(store, run)
     except Exception as error:  # one run must not take the page with it
-        return RunFacts(problem=problem_of(error))
+        return RunFacts(problem=problem_of(error), passing=is_passing(error))
     environment = predictions.environment
     return RunFacts(tuple(predictions.features), () if environment is None else environment.labels)
 
@@ -116,7 +119,7 @@ def _line(store: Store, run: Run, analysis: Analysis) -> RunLine:
             spark={"light": spark_svg(ev, theme="light"), "dark": spark_svg(ev, theme="dark")},
         )
     except Exception as error:  # one run must not take the page with it
-        return RunLine(problem=problem_of(error))
+        return RunLine(problem=problem_of(error), passing=is_passing(error))
 
 
 def groups_text(ev: Evaluation) -> str:
@@ -155,7 +158,7 @@ def common_facts(lines: Mapping[str, Future[RunLine]], analysis: Analysis) -> di
 def ask_facts(store: Store, runs: Sequence[Run]) -> dict[str, Future[RunFacts]]:
     """Begin to look into the tables of runs; by run id."""
     return {
-        run.id: jobs().ask(("facts", *_key(store, run)), partial(_facts, store, run))
+        run.id: jobs().ask(("facts", *_key(store, run)), partial(_facts, store, run), _passing)
         for run in runs
     }
 
@@ -164,10 +167,14 @@ def ask_lines(store: Store, runs: Sequence[Run], analysis: Analysis) -> dict[str
     """Begin to compute the numbers of runs; by run id."""
     return {
         run.id: jobs().ask(
-            ("line", *_key(store, run), analysis), partial(_line, store, run, analysis)
+            ("line", *_key(store, run), analysis), partial(_line, store, run, analysis), _passing
         )
         for run in runs
     }
+
+
+def _passing(found: RunFacts | RunLine) -> bool:
+    return found.passing
 
 
 def _noise(store: Store, run: Run, analysis: Analysis) -> Mapping[str, Estimate]:
@@ -177,7 +184,9 @@ def _noise(store: Store, run: Run, analysis: Analysis) -> Mapping[str, Estimate]
         return ev.uncertainty().indicators
     except Exception as error:
         problem_of(error)
-        return {}  # the numbers stay, without intervals
+        if is_passing(error):
+            raise
+        return {}  # the run's line says why
 
 
 def ask_noise(
@@ -242,7 +251,7 @@ def _finished(futures: Mapping[str, Future[T]]) -> dict[str, T]:
     return {
         run_id: future.result()
         for run_id, future in futures.items()
-        if future.done() and not future.cancelled()
+        if future.done() and not future.cancelled() and future.exception() is None
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import Future
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from rise_app import runs_table, views
 from rise_app.jobs import Jobs
 from rise_app.loaders import ALL_ROWS, Analysis
 from rise_core import Evaluation, RiseError, Settings, evaluate
+from rise_core.estimates import Estimate
+from rise_core.exceptions import ServerUnreachableError, UnreadableTableError
 
 
 @pytest.fixture
@@ -84,7 +87,39 @@ def test_one_run_does_not_take_the_table_with_it(monkeypatch: pytest.MonkeyPatch
     line = runs_table._line(Store(), None, analysis)  # type: ignore[arg-type]
     assert "KeyError" in line.problem
     assert "KeyError" in runs_table._facts(Store(), None).problem  # type: ignore[arg-type]
-    assert runs_table._noise(Store(), None, analysis) == {}  # type: ignore[arg-type]
+    with pytest.raises(KeyError):
+        runs_table._noise(Store(), None, analysis)  # type: ignore[arg-type]
+    failed: Future[dict[str, Estimate]] = Future()
+    failed.set_exception(KeyError("x"))
+    assert runs_table._finished({"id": failed}) == {}
+
+
+@pytest.mark.parametrize(
+    ("error", "again"),
+    [(ServerUnreachableError("gone"), True), (UnreadableTableError("no table"), False)],
+)
+def test_a_run_is_asked_again_only_when_that_may_help(
+    work: Jobs, monkeypatch: pytest.MonkeyPatch, error: RiseError, again: bool
+) -> None:
+    monkeypatch.setattr(jobs_module, "_FAILURE_SECONDS", 0.0)
+    calls = []
+
+    class Store:
+        uri = "http://store"
+
+        def load(self, _: object) -> None:
+            calls.append(1)
+            raise error
+
+    analysis = Analysis(ALL_ROWS, None, Settings())
+    for _ in range(4):
+        line = work.ask(
+            "key",
+            lambda: runs_table._line(Store(), None, analysis),  # type: ignore[arg-type]
+            runs_table._passing,
+        )
+        assert line.result().problem == str(error)
+    assert (len(calls) > 1) is again
 
 
 def test_our_own_errors_speak_for_themselves() -> None:
