@@ -40,6 +40,8 @@ _LAST = "band brushed"
 # What the band was set to by anything but the brush: it becomes part of the chart's key, so that
 # a chart begins with its brush where the band is.
 _SET = "band set"
+# The chart that is on the page, by its key.
+_CHART = "band chart"
 # What band each widget showed last.
 _SHOWN = "band shown"
 
@@ -85,7 +87,7 @@ def show_chart_with_band(
     )
     key = _chart_key(draw, ev, view, source)
     event = st.altair_chart(
-        draw(selection=_BRUSH, band=_start_of_brush(key)),
+        _chart_of(key, draw),
         theme=None,
         width="stretch",
         key=key,
@@ -102,7 +104,8 @@ def _chart_key(draw: Callable[..., Any], ev: Evaluation, view: View, source: Sou
     A chart of the same key keeps its brush; a new one begins with it where the band is.
     """
     options = {} if not isinstance(draw, partial) else draw.keywords
-    drawn = (source.key, ev.feature, ev.n, ev.settings, ev.indicators.accuracy, options)
+    few = ev.residual_values[:: max(ev.n // 100, 1)].tobytes()
+    drawn = (source.key, ev.feature, ev.n, ev.settings, tuple(ev.indicators), few, options)
     return f"chart {view} {zlib.crc32(repr(drawn).encode()):x} {st.session_state.get(_SET, 0)}"
 
 
@@ -137,13 +140,16 @@ def _choose(ends: Ends | None, *, brushed: bool) -> None:
         st.session_state.pop(_LAST, None)
 
 
-def _start_of_brush(key: str) -> Ends | None:
-    """Return where the brush of a chart lies at first; fixed for the life of the chart."""
-    starts: dict[str, Ends | None] = st.session_state.setdefault("band starts", {})
-    if key not in starts:
-        starts.clear()
-        starts[key] = _band_of_address()
-    return starts[key]
+def _chart_of(key: str, draw: Callable[..., Any]) -> Any:
+    """Return the chart of a key, made once: a drag draws nothing anew.
+
+    Its brush lies at first where the band is.
+    """
+    made: dict[str, Any] = st.session_state.setdefault(_CHART, {})
+    if key not in made:
+        made.clear()
+        made[key] = draw(selection=_BRUSH, band=_band_of_address())
+    return made[key]
 
 
 def _take_brush(ev: Evaluation, key: str, event: Any) -> None:
