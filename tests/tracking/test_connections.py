@@ -60,6 +60,7 @@ def guarded_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         f"database_uri = sqlite:///{folder}/users.db\nadmin_username = {ADMIN}\n"
         "authorization_function = mlflow.server.auth:authenticate_request_basic_auth\n"
         "grant_default_workspace_access = false\n"
+        "auth_cache_ttl_seconds = 60\n"  # else each request hashes the password anew, slowly
     )
     with mlflow_server(
         folder, "--app-name", "basic-auth",
