@@ -185,7 +185,7 @@ def _label_note(ev: Evaluation, future: Future[Uncertainty]) -> str:
     if isnan(value):
         return '<p class="rise-note">One group only: there is no gap.</p>'
     text = f"W1 {value:.3f}"
-    if future.done():
+    if future.done() and future.exception() is None:
         gap = future.result()["w1"]
         text += f" ({gap.low:.3f} to {gap.high:.3f})"
         if gap.distinguishable is False:

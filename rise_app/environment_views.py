@@ -15,6 +15,7 @@ import streamlit as st
 from rise_app.cards import section_html
 from rise_app.jobs import jobs
 from rise_app.loaders import Question
+from rise_app.messages import problem_of
 from rise_core import Evaluation
 from rise_core.charts import curve_legend, curve_panels, heat_map, strip_domain
 from rise_core.charts.theme import ThemeName
@@ -302,6 +303,10 @@ def show_drift(future: Future[tuple[Drift, ...]], held_out: str | None, theme: T
     """Show how far the errors of each two environments lie apart."""
     if not future.done():
         st.caption("Comparing environments …")
+        return
+    error = future.exception()
+    if isinstance(error, Exception):
+        st.text(f"The environments cannot be compared. {problem_of(error)}")
         return
     found = future.result()
     if not found:
