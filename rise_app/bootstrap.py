@@ -10,6 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from rise_app import address
 from rise_app.connection import is_demo, open_store
+from rise_app.quiet import keep_log_quiet
 from rise_core.charts.theme import ThemeName
 from rise_core.tracking import Store
 
@@ -90,6 +91,7 @@ def begin(title: str) -> Stage:
 
 def begin_alone(title: str) -> Scene:
     """Set the page up and draw the sidebar's head, for a page that needs no store."""
+    keep_log_quiet()
     page = PAGES[title]
     st.set_page_config(page_title=f"{title} · RISE", page_icon="📈", layout="wide")
     st.html(_STYLE)
