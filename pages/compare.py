@@ -12,6 +12,7 @@ from rise_app.compare_views import FAIRNESS, section
 from rise_app.jobs import Jobs, rerun_when_done
 from rise_app.loaders import Analysis
 from rise_app.messages import show_error
+from rise_app.picks import pick_runs
 from rise_core.exceptions import RiseError
 from rise_core.wording import METRICS
 
@@ -20,19 +21,8 @@ PATIENCE_SECONDS = 0.5
 
 stage = begin("Compare")
 
-try:
-    with stage.switches:
-        experiment = switches.choose_experiment(loaders.experiments(stage.store))
-    runs = switches.choose_runs(stage.store, experiment)
-except RiseError as error:
-    show_error("The runs cannot be read.", error)
-    st.stop()
-
-names = compare_views.model_names(runs)
-tables, broken = loaders.load_tables(stage.store, runs)
-for run_id, problem in broken.items():
-    show_error(f"{names[run_id]} is left out.", problem)
-runs = [run for run in runs if run.id in tables]
+picks = pick_runs(stage)
+runs, names, tables = picks.runs, picks.names, picks.tables
 if len(runs) < 2:
     st.info("Pick at least two runs that can be read.")
     st.stop()
@@ -55,7 +45,7 @@ if len(models) < 2:
     st.info("Fewer than two runs can be evaluated with these switches.")
     st.stop()
 
-title = f"{len(models)} models on {experiment.name}"
+title = f"{len(models)} models on {picks.experiment.name}"
 values, comparison = compare_views.ask_comparison(questions, models)
 Jobs.settle([comparison], PATIENCE_SECONDS)
 waiting = not comparison.done()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from rise_app import compare_views, environment_views, loaders, switches
+from rise_app import environment_views, loaders, switches
 from rise_app.address import linked
 from rise_app.bootstrap import begin
 from rise_app.cards import facts_html, title_html
@@ -12,6 +12,7 @@ from rise_app.environment_views import INDICATORS, section
 from rise_app.jobs import Jobs
 from rise_app.loaders import ALL_ROWS, Analysis
 from rise_app.messages import show_error
+from rise_app.picks import pick_runs
 from rise_app.switches import RATES
 from rise_core.exceptions import RiseError
 from rise_core.residuals import RESIDUALS
@@ -21,19 +22,8 @@ PATIENCE_SECONDS = 1.0
 
 stage = begin("Environments")
 
-try:
-    with stage.switches:
-        experiment = switches.choose_experiment(loaders.experiments(stage.store))
-    runs = switches.choose_runs(stage.store, experiment)
-except RiseError as error:
-    show_error("The runs cannot be read.", error)
-    st.stop()
-
-names = compare_views.model_names(runs)
-tables, broken = loaders.load_tables(stage.store, runs)
-for run_id, problem in broken.items():
-    show_error(f"{names[run_id]} is left out.", problem)
-runs = [run for run in runs if run.id in tables]
+picks = pick_runs(stage)
+runs, names, tables = picks.runs, picks.names, picks.tables
 with stage.switches:
     attribute = switches.choose_attribute(loaders.attributes_in(tables.values()))
     analysis = Analysis(ALL_ROWS, attribute, switches.choose_settings())
@@ -57,7 +47,7 @@ if not models:
 
 first = next(iter(models.values()))
 st.html(
-    title_html(f"Environments of {experiment.name}")
+    title_html(f"Environments of {picks.experiment.name}")
     + facts_html(
         {
             "models": f"{len(models)}",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from functools import partial
 from html import escape
-from math import isfinite, isnan, nan
+from math import isnan, nan
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -25,14 +26,12 @@ from rise_core.exceptions import RiseError
 from rise_core.reading import read_comparison
 from rise_core.report.html import strip_html
 from rise_core.residuals import RESIDUALS
-from rise_core.tracking import Run
 from rise_core.wording import METRICS, format_short
 
 __all__ = [
     "FAIRNESS",
     "ask_comparison",
     "facts",
-    "model_names",
     "section",
     "show_curves",
     "show_differences",
@@ -48,22 +47,6 @@ FAIRNESS = tuple(key for key in _SHOWN if key != "accuracy")
 # Four side by side beside the sidebar on a laptop.
 _PANEL_WIDTH = 246
 _ENDS = ("low", "high", "null_low", "null_high")
-
-
-def model_names(runs: Sequence[Run]) -> dict[str, str]:
-    """Return a short name for each run by its id: the algorithm, and what tells it from others."""
-    plain = [str(run.algorithm) for run in runs]
-    seeded = [
-        name if run.seed is None else f"{name} · {run.seed}"
-        for name, run in zip(plain, runs, strict=True)
-    ]
-    if len(set(plain)) == len(plain):
-        names = plain
-    elif len(set(seeded)) == len(seeded):
-        names = seeded
-    else:
-        names = [f"{run.name} ({run.id[:6]})" for run in runs]
-    return {run.id: name for run, name in zip(runs, names, strict=True)}
 
 
 def ask_comparison(
@@ -177,28 +160,11 @@ def show_summary(found: Comparison, fairness: str) -> None:
 
 def show_tradeoff(found: Comparison, fairness: str, theme: ThemeName) -> None:
     """Show accuracy against a fairness indicator."""
-    rows = []
-    for point in found.pareto(fairness).to_dict("records"):
-        known = found.uncertainties[str(point["model"])]
-        x, y = known[fairness], known["accuracy"]
-        rows.append(
-            {
-                "model": point["model"],
-                "x": x.value,
-                "x_low": x.low,
-                "x_high": x.high,
-                "y": y.value,
-                "y_low": y.low,
-                "y_high": y.high,
-                "on_front": point["on_front"],
-                "unstable": x.unstable,
-            }
-        )
-    if not any(isfinite(row["x"]) for row in rows):
+    rows = found.tradeoff(fairness)
+    if not np.isfinite(rows["x"]).any():
         st.text(f"{METRICS[fairness].name} is undefined for every model.")
         return
-    baseline = max(ev.majority_accuracy for ev in found.models.values())
-    chart = tradeoff_chart(pd.DataFrame(rows), fairness, baseline=baseline, theme=theme)
+    chart = tradeoff_chart(rows, fairness, baseline=found.majority_accuracy, theme=theme)
     st.altair_chart(chart, theme=None, width="stretch", key="trade-off")
     st.caption("Scroll to zoom, drag to move, double-click to go back.")
 

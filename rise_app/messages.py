@@ -40,9 +40,9 @@ def problem_of(error: Exception) -> str:
 
 
 def show_error(heading: str, error: RiseError | str) -> None:
-    """Say what failed, why, and how to mend it; ``heading`` is the app's own words."""
-    with st.container(border=True, key=None):
-        st.markdown(f"**:red[{heading}]**")
+    """Say what failed, why, and how to mend it."""
+    with st.container(border=True):
+        st.markdown(f"**:red[{as_text(heading)}]**")
         st.text(str(error))
 
 

@@ -247,6 +247,33 @@ class Comparison:
             )
         return pd.DataFrame(rows)
 
+    @property
+    def majority_accuracy(self) -> float:
+        """Accuracy of always deciding for the more frequent label, the highest of the models'."""
+        return max(ev.majority_accuracy for ev in self.models.values())
+
+    def tradeoff(self, fairness: str = "f_mean") -> pd.DataFrame:
+        """Accuracy and a fairness indicator with their intervals, one row a model.
+
+        Returns
+        -------
+        DataFrame
+            model, x, x_low, x_high (the fairness indicator), y, y_low, y_high (accuracy),
+            on_front, unstable (whether x is)
+        """
+        rows = []
+        for model, on_front in self.pareto(fairness)[["model", "on_front"]].itertuples(index=False):
+            known = self.uncertainties[model]
+            ends = {
+                f"{axis}{end}": getattr(known[key], name)
+                for axis, key in (("x", fairness), ("y", "accuracy"))
+                for end, name in (("", "value"), ("_low", "low"), ("_high", "high"))
+            }
+            rows.append(
+                {"model": model, **ends, "on_front": on_front, "unstable": known[fairness].unstable}
+            )
+        return pd.DataFrame(rows)
+
     def fold(self, algorithms: Mapping[str, str]) -> pd.DataFrame:
         """Fold the seeds of each algorithm into mean and range.
 

@@ -286,7 +286,7 @@ def _best(found: Comparison, key: str, title: str) -> Sentence:
 
 
 def _baseline_of(found: Comparison) -> Sentence:
-    baseline = max(ev.majority_accuracy for ev in found.models.values())
+    baseline = found.majority_accuracy
     better = [n for n, u in found.uncertainties.items() if u["accuracy"].low > baseline]
     if len(better) == len(found.models):
         who = "Every model is"

@@ -225,27 +225,10 @@ def _check(found: Comparison, fairness: str, baseline: str | None, choice: str |
 
 
 def _tradeoff(figures: Figures, found: Comparison, fairness: str) -> Markup:
-    rows = []
-    for point in records(found.pareto(fairness)):
-        known = found.uncertainties[point["model"]]
-        x, y = known[fairness], known["accuracy"]
-        rows.append(
-            {
-                "model": point["model"],
-                "x": x.value,
-                "x_low": x.low,
-                "x_high": x.high,
-                "y": y.value,
-                "y_low": y.low,
-                "y_high": y.high,
-                "on_front": point["on_front"],
-                "unstable": x.unstable,
-            }
-        )
-    frame = pd.DataFrame(rows)
+    frame = found.tradeoff(fairness)
     if frame[["x", "y"]].dropna().empty:
         return Markup(f"<p>{METRICS[fairness].name} is undefined for every model.</p>")
-    majority = max(ev.majority_accuracy for ev in found.models.values())
+    majority = found.majority_accuracy
     return figures.place(
         lambda theme: tradeoff_chart(frame, fairness, baseline=majority, theme=theme),
         "Lines: intervals. Scroll to zoom, drag to move, double-click to go back.",

@@ -1,0 +1,70 @@
+"""Several runs of one experiment, picked and read: what Compare and Environments begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from rise_app import loaders, switches
+from rise_app.bootstrap import Stage
+from rise_app.loaders import Loaded
+from rise_app.messages import show_error
+from rise_core.exceptions import RiseError
+from rise_core.tracking import Experiment, Run
+
+__all__ = ["Picks", "model_names", "pick_runs"]
+
+
+@dataclass(frozen=True)
+class Picks:
+    """Runs whose tables could be read, in the order chosen.
+
+    Attributes
+    ----------
+    experiment : the runs' experiment
+    runs : the runs
+    names : run id to a short name that no other run of the pick has
+    tables : run id to table, roles and checked rows
+    """
+
+    experiment: Experiment
+    runs: Sequence[Run]
+    names: Mapping[str, str]
+    tables: Mapping[str, Loaded]
+
+
+def pick_runs(stage: Stage) -> Picks:
+    """Draw the choice of experiment and runs, and read their tables.
+
+    A run that cannot be read is said and left out; the script ends where none can be listed.
+    """
+    try:
+        with stage.switches:
+            experiment = switches.choose_experiment(loaders.experiments(stage.store))
+        runs = switches.choose_runs(stage.store, experiment)
+    except RiseError as error:
+        show_error("The runs cannot be read.", error)
+        st.stop()
+    names = model_names(runs)
+    tables, broken = loaders.load_tables(stage.store, runs)
+    for run_id, problem in broken.items():
+        show_error(f"{names[run_id]} is left out.", problem)
+    return Picks(experiment, [run for run in runs if run.id in tables], names, tables)
+
+
+def model_names(runs: Sequence[Run]) -> dict[str, str]:
+    """Return a short name for each run by its id: the algorithm, and what tells it from others."""
+    plain = [str(run.algorithm) for run in runs]
+    seeded = [
+        name if run.seed is None else f"{name} · {run.seed}"
+        for name, run in zip(plain, runs, strict=True)
+    ]
+    if len(set(plain)) == len(plain):
+        names = plain
+    elif len(set(seeded)) == len(seeded):
+        names = seeded
+    else:
+        names = [f"{run.name} ({run.id[:6]})" for run in runs]
+    return {run.id: name for run, name in zip(runs, names, strict=True)}
