@@ -1,7 +1,8 @@
-"""The threshold on the Diagnose page: decisions at every other one, and a click to move it."""
+"""The threshold on the Diagnose page: decisions at every other one, and a mark to drag."""
 
 from __future__ import annotations
 
+from functools import partial
 from math import isnan
 
 import pandas as pd
@@ -19,45 +20,39 @@ from rise_core.wording import METRICS, format_number
 
 __all__ = ["show_thresholds"]
 
-_SEEN = "threshold clicked"
 # Which indicators change with the threshold, by residual.
 _DECISIONS = ("accuracy", "dp", "md_decision")
 _RESIDUALS = ("f_mean", "f_shift", "f_acc", "w1")
 
 
 def show_thresholds(ev: Evaluation, question: Question, theme: ThemeName) -> None:
-    """Show accuracy and gaps over all thresholds; a click on a chart sets it."""
+    """Show accuracy and gaps over all thresholds; the mark on a chart sets the current one."""
     sweep = _sweep(question, ev)
     charts = threshold_charts(sweep, ev.threshold, baseline=ev.majority_accuracy, theme=theme)
-    clicked = None
     for column, (title, chart) in zip(st.columns(len(charts)), charts.items(), strict=True):
         with column:
-            key = f"threshold {title}"
-            event = st.altair_chart(
+            # A key for every threshold: the same place is chosen anew after the slider was moved.
+            key = f"threshold {title} {ev.threshold:g}"
+            st.altair_chart(
                 chart,
                 theme=None,
                 width="stretch",
                 key=key,
-                on_select="rerun",
+                on_select=partial(_take, key),
                 selection_mode=[CLICK],
             )
-            clicked = _news(key, event.selection.get(CLICK)) or clicked
-    if clicked is not None and clicked != ev.threshold:
-        remember("threshold", f"{clicked:g}", default=f"{THRESHOLD:g}")
-        st.rerun()
-    st.caption("Click on a chart, or move the slider at the side, to set the threshold.")
+    st.caption("Drag the mark, click on a chart, or move the slider at the side.")
     st.dataframe(_now(ev, sweep), hide_index=True)
     st.text(_what_moves(ev))
 
 
-def _news(key: str, points: list[dict[str, float]] | None) -> float | None:
-    """Return the threshold that was clicked just now; a click that was heard before is none."""
-    seen: dict[str, float | None] = st.session_state.setdefault(_SEEN, {})
-    value = round(float(points[0]["threshold"]), 4) if points else None
-    if value == seen.get(key):
-        return None
-    seen[key] = value
-    return value
+def _take(key: str) -> None:
+    """Set the threshold where the mark was let go."""
+    points = st.session_state[key].selection.get(CLICK)
+    if points:
+        remember(
+            "threshold", f"{round(float(points[0]['threshold']), 4):g}", default=f"{THRESHOLD:g}"
+        )
 
 
 def _now(ev: Evaluation, sweep: pd.DataFrame) -> list[dict[str, object]]:

@@ -17,7 +17,15 @@ from rise_core.charts.theme import ThemeName, apply_theme, palette_for, theme_of
 __all__ = ["CLICK", "threshold_charts"]
 
 CLICK = "at"
-"""Name of the selection that a click on a chart makes; its field is ``threshold``."""
+"""Name of the selection where the pointer is let go on a chart; its field is ``threshold``."""
+
+# The mark follows the pointer in the browser alone; only where it is let go is a selection that a
+# page hears, so that a drag computes nothing until it ends.
+_DRAG = "drag"
+_WHERE = (
+    f"isValid({_DRAG}.threshold) ? {_DRAG}.threshold[0] : "
+    f"isValid({CLICK}.threshold) ? {CLICK}.threshold[0] : datum.threshold"
+)
 
 _HIGHEST_RATIO = 4.0
 
@@ -68,8 +76,9 @@ def threshold_charts(
 
     Notes
     -----
-    A click anywhere on a chart selects the nearest threshold of the sweep. A ratio above 4 is
-    drawn at the upper edge; its number is in the tooltip.
+    The mark follows the pointer that drags it, or comes to a click; where the pointer is let go,
+    the nearest threshold of the sweep is selected. Let go beside the plot, it returns. A ratio
+    above 4 is drawn at the upper edge; its number is in the tooltip.
     """
     return {
         plot.title: _plot(plot, sweep, threshold, baseline, theme, width, height)
@@ -128,8 +137,15 @@ def _plot(
                 .mark_text(align="right", baseline="top", dy=4, fontSize=11, color=look.muted)
                 .encode(x=alt.value("width"), y=y, text=alt.Text("label:N"))
             )
-    mark = alt.Chart(pd.DataFrame({"threshold": [threshold]}))
-    parts.append(mark.mark_rule(color=look.accent, strokeWidth=2).encode(x=x))
+    mark = alt.Chart(pd.DataFrame({"threshold": [threshold]})).transform_calculate(now=_WHERE)
+    now_x = alt.X("now:Q")
+    parts.append(mark.mark_rule(color=look.text, strokeWidth=1.6).encode(x=now_x))
+    # The handle tells the mark from the lines, and that it can be taken hold of.
+    parts.append(
+        mark.mark_point(
+            shape="triangle-down", filled=True, size=110, opacity=1, color=look.text
+        ).encode(x=now_x, y=alt.value(0))
+    )
     parts.append(_columns(plot, sweep, look.text))
     now = sweep.iloc[(sweep["threshold"] - threshold).abs().argmin()]
     told = ", ".join(f"{name} {now[key]:.3f}" for key, name in plot.lines.items())
@@ -167,10 +183,22 @@ def _columns(plot: _Plot, sweep: pd.DataFrame, color: str) -> alt.Chart:
         # Texts: JSON has no infinity.
         table[f"t{place}"] = [_number(value) for value in sweep[key]]
         tooltip.append(alt.Tooltip(f"t{place}:N", title=name))
-    click = alt.selection_point(name=CLICK, on="click", fields=["threshold"], empty=False)
+    drag, click = (
+        alt.selection_point(
+            name=name, on=on, clear=clear, fields=["threshold"], empty=False, toggle=False
+        )
+        for name, on, clear in (
+            (
+                _DRAG,
+                "pointerdown, [pointerdown, window:pointerup] > pointermove",
+                "window:pointerup",
+            ),
+            (CLICK, "pointerup", False),
+        )
+    )
     columns: alt.Chart = (
         alt.Chart(table)
-        .mark_rect(color=color, opacity=0, aria=False, cursor="pointer")
+        .mark_rect(color=color, opacity=0, aria=False, cursor="ew-resize")
         .encode(
             x=alt.X("x0:Q", scale=alt.Scale(domain=[0, 1], nice=False)),
             x2=alt.X2("x1"),
@@ -178,7 +206,7 @@ def _columns(plot: _Plot, sweep: pd.DataFrame, color: str) -> alt.Chart:
             y2=alt.value("height"),
             tooltip=tooltip,
         )
-        .add_params(click)
+        .add_params(drag, click)
     )
     return columns
 

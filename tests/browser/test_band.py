@@ -113,7 +113,7 @@ def test_a_click_on_a_threshold_chart_moves_the_threshold(
     page.goto(f"{app.url}/diagnose?tab=Threshold", timeout=120_000)
     wait_for_chart(page)
     wait_until_done(page)
-    page.get_by_text("Click on a chart").wait_for()
+    page.get_by_text("Drag the mark").wait_for()
     page.wait_for_timeout(500)
     chart = page.locator("[data-testid=stVegaLiteChart]").nth(1)
     chart.scroll_into_view_if_needed()
@@ -134,4 +134,56 @@ def test_a_click_on_a_threshold_chart_moves_the_threshold(
     until(page, lambda: query(page).get("threshold") == moved, "the slider's threshold")
     wait_until_done(page)
     assert query(page)["threshold"] == moved
+    assert_quiet(page)
+
+
+def test_the_mark_of_a_threshold_chart_can_be_dragged(
+    app: App, page: Any, assert_quiet: Callable[[Any], None]
+) -> None:
+    page.set_viewport_size({"width": 1440, "height": 2000})
+    page.set_default_timeout(120_000)
+    page.goto(f"{app.url}/diagnose?tab=Threshold", timeout=120_000)
+    wait_for_chart(page)
+    wait_until_done(page)
+    page.get_by_text("Drag the mark").wait_for()
+    page.wait_for_timeout(500)
+    chart = page.locator("[data-testid=stVegaLiteChart]").nth(1)
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+
+    def at(share: float, height: float = 0.5) -> tuple[float, float]:
+        return box["x"] + share * box["width"], box["y"] + height * box["height"]
+
+    def mark() -> float:
+        """Where the handle of the mark stands, in pixels of the page."""
+        handles = chart.locator("svg.marks .mark-symbol path").all()
+        return max(found["x"] + found["width"] / 2 for h in handles if (found := h.bounding_box()))
+
+    # Under way the mark follows the pointer, and nothing is computed.
+    page.mouse.move(*at(0.5))
+    page.mouse.down()
+    page.mouse.move(*at(0.75), steps=6)
+    until(page, lambda: abs(mark() - at(0.75)[0]) < 6, "a mark under the pointer")
+    page.wait_for_timeout(500)
+    assert "threshold" not in query(page)
+    page.mouse.move(*at(0.4), steps=6)
+    page.mouse.up()
+    until(page, lambda: "threshold" in query(page), "a threshold in the address")
+    wait_until_done(page)
+    dragged = query(page)["threshold"]
+    assert 0.2 < float(dragged) < 0.5
+    assert f"threshold {dragged}" in " ".join(
+        page.locator(".rise-facts").first.inner_text().split()
+    )
+
+    # Let go beside the plot, it returns.
+    box = chart.bounding_box()
+    stood = mark()
+    page.mouse.move(*at(0.6))
+    page.mouse.down()
+    until(page, lambda: abs(mark() - at(0.6)[0]) < 6, "a mark where the pointer is pressed")
+    page.mouse.move(*at(0.6, 1.4), steps=4)
+    page.mouse.up()
+    until(page, lambda: abs(mark() - stood) < 1, "the mark where it was")
+    assert query(page)["threshold"] == dragged
     assert_quiet(page)
