@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from textwrap import wrap
 from typing import Any, Literal
 
@@ -18,6 +19,12 @@ _COLUMNS = ("row", "column", "value", "distance", "text")
 _ROW_PIXELS = 34
 # Characters of a line of a column's name; longer names take several lines.
 _LINE, _LINE_PIXELS = 18, 13
+_SHADES: Mapping[ThemeName, tuple[str, str]] = {
+    "light": ("#f0f4f9", "#1f5fa8"),
+    "dark": ("#20262d", "#7ab4ea"),
+}
+# Contrast that small text needs (WCAG 2, AA).
+_READABLE = 4.5
 
 
 def heat_map(
@@ -65,7 +72,8 @@ def heat_map(
     far = cells["distance"].replace([np.inf, -np.inf], np.nan)
     most = float(far.quantile(0.9)) if far.notna().any() else 1.0
     cells["shade"] = (cells["distance"] / (most or 1.0)).clip(0, 1)
-    cells["light_ink"] = cells["shade"].fillna(0) > 0.6
+    weak, strong = _SHADES[theme]
+    cells["ink"] = [_ink(_mixed(weak, strong, shade), look.text) for shade in cells["shade"]]
     cells[["value", "distance"]] = cells[["value", "distance"]].replace([np.inf, -np.inf], np.nan)
     rows, columns = (list(dict.fromkeys(cells[name])) for name in ("row", "column"))
     short: dict[str, Any] = {"labelLimit": 190, "title": None, "domain": False, "ticks": False}
@@ -84,8 +92,6 @@ def heat_map(
         ),
     )
     y = alt.Y("row:N", sort=rows, axis=alt.Axis(**short))
-    weak = "#f0f4f9" if theme == "light" else "#20262d"
-    strong = "#1f5fa8" if theme == "light" else "#7ab4ea"
     base = alt.Chart(cells)
     shades = base.mark_rect(stroke=look.background, strokeWidth=3).encode(
         x=x,
@@ -108,13 +114,12 @@ def heat_map(
             .mark_rect(fillOpacity=0, stroke=look.text, strokeWidth=1.4)
             .encode(x=x, y=y)
         )
-    ink = "#ffffff" if theme == "light" else "#10151a"
     parts.append(
         base.mark_text(fontSize=12).encode(
             x=x,
             y=y,
             text=alt.Text("label:N"),
-            color=alt.when("datum.light_ink").then(alt.value(ink)).otherwise(alt.value(look.text)),
+            fill=alt.Fill("ink:N", scale=None),
         )
     )
     told = "; ".join(
@@ -131,3 +136,34 @@ def heat_map(
         chart = chart.properties(title=chart_text(title, 90))
     themed: alt.LayerChart = apply_theme(chart, look)
     return themed
+
+
+def _mixed(weak: str, strong: str, shade: float) -> tuple[float, ...]:
+    """Colour between two, as the chart's scale mixes it; a cell without a shade is drawn weak."""
+    share = 0.0 if np.isnan(shade) else shade
+    return tuple((1 - share) * a + share * b for a, b in zip(_rgb(weak), _rgb(strong), strict=True))
+
+
+def _rgb(color: str) -> tuple[float, ...]:
+    return tuple(int(color[place : place + 2], 16) / 255 for place in (1, 3, 5))
+
+
+def _luminance(rgb: tuple[float, ...]) -> float:
+    """Relative luminance of WCAG 2, 0 to 1."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
+    return sum(part * c for part, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def _contrast(one: tuple[float, ...], other: tuple[float, ...]) -> float:
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _ink(ground: tuple[float, ...], usual: str) -> str:
+    """Colour of text that can be read on a ground: the theme's own, or else black or white.
+
+    One of black and white always has a contrast of at least 4.58.
+    """
+    if _contrast(ground, _rgb(usual)) >= _READABLE:
+        return usual
+    return max(("#000000", "#ffffff"), key=lambda ink: _contrast(ground, _rgb(ink)))

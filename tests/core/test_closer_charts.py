@@ -108,3 +108,33 @@ def test_a_heat_map_without_rows_or_columns_says_what_it_needs() -> None:
         heat_map(cells().iloc[:0])
     with pytest.raises(RiseError, match="distance"):
         heat_map(cells().drop(columns="distance"))
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_numbers_of_a_heat_map_can_be_read_on_every_shade(theme: Any) -> None:
+    steps = np.linspace(0, 1, 101)
+    table = pd.DataFrame(
+        {
+            "row": [f"m{place}" for place in range(101)],
+            "column": "c",
+            "value": steps,
+            "distance": steps,
+            "text": "0.1",
+        }
+    )
+    chart = heat_map(table, theme=theme)
+    (shown,) = [t for t in drawn(chart) if "ink" in t]
+    scale = chart.to_dict()["layer"][0]["encoding"]["color"]["scale"]
+    weak, strong = (np.array(to_rgb(color)) for color in scale["range"])
+
+    def luminance(rgb: Any) -> float:
+        linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+        return float(linear @ [0.2126, 0.7152, 0.0722])
+
+    for shade, ink in zip(shown["shade"], shown["ink"], strict=True):
+        ends = sorted(map(luminance, (weak + shade * (strong - weak), np.array(to_rgb(ink)))))
+        assert (ends[1] + 0.05) / (ends[0] + 0.05) >= 4.5, (shade, ink)
+
+
+def to_rgb(color: str) -> list[float]:
+    return [int(color[place : place + 2], 16) / 255 for place in (1, 3, 5)]
