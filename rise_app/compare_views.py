@@ -119,6 +119,21 @@ def show_matrix(found: Comparison, by: str, theme: ThemeName) -> None:
     st.html(
         f'<div class="rise-scroll"><table class="rise-matrix rise-{theme}"><thead><tr>'
         f'<th scope="col">Model</th>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+        f"{_key_to_strips(found)}"
+    )
+
+
+def _key_to_strips(found: Comparison) -> str:
+    if not found.n_boot:
+        return ""
+    hollow = (
+        " Hollow and dashed: unstable, divides by a number that may be 0."
+        if found.table["unstable"].any()
+        else ""
+    )
+    return (
+        '<p class="rise-note">Dot: value. Line: 95 % interval. Grey: where 95 % of random '
+        f"groupings fall.{hollow}</p>"
     )
 
 
