@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["calibration_chart"]
 
+_SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+
 
 def calibration_chart(
     found: Calibration,
@@ -42,7 +44,9 @@ def calibration_chart(
     look = theme_of(theme)
     style = Style(look, palette_for(groups, look))
     table = found.table[found.table["group"].isin(groups)].rename(columns={"group": "curve"})
-    table = style.painted(table).round(5)
+    # High scores lie so close that a line between them shows no dash: the points tell groups, too.
+    shapes = {label: _SHAPES[place % len(_SHAPES)] for place, label in enumerate(groups)}
+    table = style.painted(table).assign(shape=table["curve"].map(shapes)).round(5)
     axis = alt.Axis(format=".0%", grid=False, tickCount=5)
     scale = alt.Scale(domain=[0, 1], nice=False)
     x = alt.X("mean_score:Q", title="mean score in the bin", scale=scale, axis=axis)
@@ -98,6 +102,7 @@ def calibration_chart(
             x=x,
             y=y,
             fill=alt.Fill("paint:N", scale=None),
+            shape=alt.Shape("shape:N", scale=None),
             tooltip=[
                 alt.Tooltip("curve:N", title="group"),
                 alt.Tooltip("from:Q", title="scores from", format=".3f"),

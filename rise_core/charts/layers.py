@@ -167,13 +167,15 @@ def box_layer(boxes: pd.DataFrame, style: Style) -> list[alt.Chart]:
     """Shift boxes, from the left to the right knee of every group."""
     if boxes.empty:
         return []
+    # The edge has the dash of the group's curve: corners are its knees, whatever their colour. A
+    # layer a dash, since a dash that a column holds does not survive Streamlit's tables.
     return [
-        alt.Chart(style.painted(boxes))
+        alt.Chart(own)
         .mark_rect(
             fillOpacity=0.07 if len(boxes) <= LABELLED_GROUPS else 0.0,
             strokeOpacity=0.75,
             strokeWidth=1.2,
-            strokeDash=[3, 3],
+            strokeDash=list(style.palette.dash(str(label))),
         )
         .encode(
             x=alt.X("x0:Q"),
@@ -183,6 +185,7 @@ def box_layer(boxes: pd.DataFrame, style: Style) -> list[alt.Chart]:
             fill=_fill(),
             stroke=_stroke(),
         )
+        for label, own in style.painted(boxes).groupby("curve", sort=False)
     ]
 
 
@@ -198,7 +201,16 @@ def residual_ruler_layers(medians: pd.DataFrame, panel: Panel, style: Style) -> 
         return [
             alt.Chart(ticks)
             .mark_rule(strokeWidth=2.5)
-            .encode(x=alt.X("x0:Q"), x2=alt.X2("x1"), y=alt.Y("residual:Q"), stroke=_stroke()),
+            .encode(
+                x=alt.X("x0:Q"),
+                x2=alt.X2("x1"),
+                y=alt.Y("residual:Q"),
+                stroke=_stroke(),
+                tooltip=[
+                    alt.Tooltip("curve:N", title="median of"),
+                    alt.Tooltip("residual:Q", title="residual", format="+.3f"),
+                ],
+            ),
             alt.Chart(top)
             .mark_text(align="left", baseline="bottom", dy=-4, fontSize=11, color=muted)
             .encode(x=alt.X("x0:Q"), y=alt.Y("residual:Q"), text=alt.Text("label:N")),
@@ -249,7 +261,16 @@ def position_ruler_layers(medians: pd.DataFrame, panel: Panel, style: Style) -> 
         return [
             alt.Chart(ticks)
             .mark_rule(strokeWidth=2.5)
-            .encode(x=alt.X("position:Q"), y=alt.Y("low:Q"), y2=alt.Y2("upper"), stroke=_stroke()),
+            .encode(
+                x=alt.X("position:Q"),
+                y=alt.Y("low:Q"),
+                y2=alt.Y2("upper"),
+                stroke=_stroke(),
+                tooltip=[
+                    alt.Tooltip("curve:N", title="median of"),
+                    alt.Tooltip("position:Q", title="percentile of all rows", format=".1%"),
+                ],
+            ),
             alt.Chart(last)
             .mark_text(align="left", baseline="top", dx=5, fontSize=11, color=muted)
             .encode(x=alt.X("position:Q"), y=alt.Y("upper:Q"), text=alt.Text("label:N")),

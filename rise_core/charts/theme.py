@@ -148,6 +148,10 @@ class Palette:
         """Colour of a curve."""
         return self.colors[self.labels.index(label)]
 
+    def dash(self, label: str) -> tuple[int, ...]:
+        """Dash pattern of a curve."""
+        return self.dashes[self.labels.index(label)]
+
 
 def palette_for(groups: Sequence[str], theme: Theme) -> Palette:
     """Give every group a colour and a dash pattern, and the pooled curve its grey.

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from rise_core.charts.layers import Style
-from rise_core.charts.theme import ThemeName, apply_theme, palette_for, theme_of
+from rise_core.charts.theme import FONT, Theme, ThemeName, apply_theme, palette_for, theme_of
 
 __all__ = ["CLICK", "threshold_charts"]
 
@@ -150,7 +150,7 @@ def _plot(
     now = sweep.iloc[(sweep["threshold"] - threshold).abs().argmin()]
     told = ", ".join(f"{name} {now[key]:.3f}" for key, name in plot.lines.items())
     chart = alt.layer(*parts).properties(
-        title=plot.title,
+        title=_heading(plot.title, look),
         width=width,
         height=height,
         autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
@@ -158,6 +158,14 @@ def _plot(
     )
     themed: alt.LayerChart = apply_theme(chart, look)
     return themed
+
+
+def _heading(title: str, look: Theme) -> alt.TitleParams:
+    """Title with what stands in brackets below it: a column of three is too narrow for one line."""
+    name, _, rest = title.rstrip(")").partition(" (")
+    return alt.TitleParams(
+        name, subtitle=rest or " ", subtitleColor=look.muted, subtitleFont=FONT, subtitleFontSize=11
+    )
 
 
 def _domain(plot: _Plot, sweep: pd.DataFrame, baseline: float | None) -> tuple[float, float]:

@@ -292,6 +292,15 @@ def test_each_flag_takes_away_its_own_layer(flag: str, columns: tuple[str, ...])
     assert not layers_with(rise_chart(ev, **{flag: False}).to_dict(), *columns)
 
 
+def test_boxes_have_the_dash_of_their_group() -> None:
+    ev = make()
+    boxes = layers_with(rise_chart(ev, view="global").to_dict(), "x0", "y1")
+    palette = palette_for(list(ev.groups), LIGHT)
+    found = {row["curve"]: box["mark"]["strokeDash"] for box in boxes for row in box["rows"]}
+    assert found == {label: list(palette.dash(label)) for label in ev.groups}
+    assert len({tuple(dash) for dash in found.values()}) == 2
+
+
 def test_boxes_are_in_the_global_view_unless_asked_otherwise() -> None:
     ev = make()
     assert not layers_with(rise_chart(ev).to_dict(), "x0", "y1")

@@ -39,6 +39,8 @@ def test_reliability_draws_every_bin_and_names_the_class(theme: Any) -> None:
     assert bins["observed"].tolist() == pytest.approx(wanted["observed"].tolist(), abs=1e-5)
     assert "lamb <b>" in chart.to_json()
     vega = compile_to_vega(chart.to_dict())
+    assert bins.groupby("curve")["shape"].nunique().tolist() == [1, 1]
+    assert bins["shape"].nunique() == 2
     # Dash tells the groups apart, so colour is not the only channel.
     assert any("strokeDash" in legend for legend in vega["legends"])
 
