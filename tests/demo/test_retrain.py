@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from demo.check import TOLERANCE, retrain
-from demo.train.archives import CACHE, ArchiveError
+from demo.train.archives import ArchiveError
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.mark.timeout(1800)
-def test_nysf_trained_again_is_within_the_tolerance(root: Path) -> None:
+def test_nysf_trained_again_is_within_the_tolerance(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="torch is not installed (requirements-train.txt)")
     try:
-        compared = list(retrain("nysf", root / CACHE))
+        compared = list(retrain("nysf", tmp_path))
     except ArchiveError as error:
         pytest.skip(f"the archive cannot be fetched here: {error}")
     assert len(compared) == 24
