@@ -97,6 +97,7 @@ def table() -> None:
             st.dataframe(
                 [{"run": run.name, "reason": reason} for run, reason in broken],
                 hide_index=True,
+                alt="Runs that cannot be evaluated, with the reason.",
                 column_config={"reason": st.column_config.TextColumn(width="large")},
             )
 

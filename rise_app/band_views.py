@@ -375,6 +375,7 @@ def _show_looked_at(found: Profile, columns: Columns) -> None:
         st.dataframe(
             found.to_frame(),
             hide_index=True,
+            alt="All values looked at, with their share in the band and in all rows.",
             column_config={
                 "n": st.column_config.NumberColumn("rows here", format="localized"),
                 "n_all": st.column_config.NumberColumn("rows in all", format="localized"),
@@ -424,6 +425,6 @@ def _show_rows(ev: Evaluation, band: Band, source: Source) -> None:
             icon=":material/download:",
             on_click="ignore",
         )
-    st.dataframe(shown, hide_index=True, height=280)
+    st.dataframe(shown, hide_index=True, height=280, alt="Rows in the band.")
     if band.n > len(shown):
         st.caption(f"The first {len(shown):,} of {band.n:,} rows are shown; the file has all.")

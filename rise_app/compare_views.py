@@ -246,6 +246,7 @@ def show_folded(found: Comparison, algorithms: Mapping[str, str]) -> None:
             indicator=[METRICS[key].name for key in folded["indicator"] if key in _SHOWN]
         ),
         hide_index=True,
+        alt="Mean and range over the seeds of every algorithm.",
         column_config={
             name: st.column_config.NumberColumn(name.capitalize(), format="%.4g")
             for name in ("mean", "smallest", "largest")

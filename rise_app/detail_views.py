@@ -61,6 +61,7 @@ def show_segments(ev: Evaluation, known: Uncertainty | None, theme: ThemeName) -
     st.dataframe(
         _segment_rows(ev, known),
         hide_index=True,
+        alt="Segments of the gap between the curves, with their share, mean gap and slope gap.",
         column_config={
             "share of W1": st.column_config.NumberColumn(format="percent"),
             "from": st.column_config.NumberColumn(
@@ -160,6 +161,7 @@ def show_given_label(ev: Evaluation, question: Question, theme: ThemeName) -> No
             for label, curve in part.groups.items()
         ],
         hide_index=True,
+        alt="Scores and residuals of every group, given the label.",
         column_config={
             "n": st.column_config.NumberColumn(format="localized"),
             "mean score": st.column_config.NumberColumn(format="%.3f"),
@@ -228,7 +230,7 @@ def show_calibration(ev: Evaluation, question: Question, theme: ThemeName) -> No
     weighted = " Every group is weighted to the same base rate." if ev.base_rates == "equal" else ""
     st.caption(f"Calibration depends on neither threshold nor residual.{weighted}")
     with st.expander("Bins"):
-        st.dataframe(found.table, hide_index=True)
+        st.dataframe(found.table, hide_index=True, alt="Calibration of every group, bin by bin.")
 
 
 def _ece_rows(found: Calibration) -> list[Mapping[str, object]]:

@@ -137,7 +137,12 @@ def show_reasons(roles: Roles) -> None:
             rows += [_reason(roles, word, name, name) for name in roles.sensitive_features]
         elif getattr(roles, role) is not None or role in ("y_true", "y_prob", "pos_label"):
             rows.append(_reason(roles, word, getattr(roles, role), role))
-    st.dataframe(rows, hide_index=True, column_config={"why": st.column_config.TextColumn("why")})
+    st.dataframe(
+        rows,
+        hide_index=True,
+        alt="Which column is what, and why.",
+        column_config={"why": st.column_config.TextColumn("why")},
+    )
 
 
 def _reason(roles: Roles, word: str, name: str | None, key: str) -> dict[str, str]:

@@ -42,7 +42,7 @@ def show_thresholds(ev: Evaluation, question: Question, theme: ThemeName) -> Non
                 selection_mode=[CLICK],
             )
     st.caption("Drag the mark, click on a chart, or move the slider at the side.")
-    st.dataframe(_now(ev, sweep), hide_index=True)
+    st.dataframe(_now(ev, sweep), hide_index=True, alt="Rates of every group at this threshold.")
     st.text(_what_moves(ev))
 
 

@@ -273,7 +273,7 @@ def show_preview(upload: Upload) -> None:
     """Show the first rows as they came."""
     frame = upload.table.frame
     st.caption(f"First {min(len(frame), _PREVIEW)} of {len(frame):,} rows, as they came")
-    st.dataframe(frame.head(_PREVIEW), hide_index=True, height=280)
+    st.dataframe(frame.head(_PREVIEW), hide_index=True, height=280, alt="First rows of the file.")
 
 
 def show_columns(upload: Upload) -> None:

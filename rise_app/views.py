@@ -249,7 +249,12 @@ def _resampled(ev: Evaluation) -> Verdict:
 
 def show_groups(ev: Evaluation) -> None:
     """Show rates, medians and knees of every group."""
-    st.dataframe(ev.group_table(), hide_index=True, column_config=_GROUP_COLUMNS)
+    st.dataframe(
+        ev.group_table(),
+        hide_index=True,
+        alt="Rates, medians and knees of every group.",
+        column_config=_GROUP_COLUMNS,
+    )
 
 
 def show_knees(ev: Evaluation) -> None:
@@ -262,7 +267,12 @@ def show_knees(ev: Evaluation) -> None:
     for reason in reasons:
         st.text(reason)
     if ev.pair_displacements:
-        st.dataframe(ev.displacements, hide_index=True, column_config=_KNEE_COLUMNS)
+        st.dataframe(
+            ev.displacements,
+            hide_index=True,
+            alt="How far the knees of every group lie from the other group's.",
+            column_config=_KNEE_COLUMNS,
+        )
 
 
 def show_about(experiment: Experiment, run: Run) -> None:
@@ -287,6 +297,7 @@ def show_about(experiment: Experiment, run: Run) -> None:
             for name, value in values.items()
         ],
         hide_index=True,
+        alt="Parameters, tags and metrics of the run.",
     )
 
 
