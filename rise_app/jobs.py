@@ -6,10 +6,12 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from typing import Any
 
 import streamlit as st
+
+from rise_app.messages import is_ending
 
 __all__ = ["Jobs", "jobs", "rerun_when_done"]
 
@@ -46,13 +48,30 @@ class Jobs:
         with self._lock:
             found = self._futures.get(key)
             if found is None or found.cancelled() or self._failed_long_ago(key, found, passing):
-                found = self._futures[key] = self._pool.submit(work)
+                found = self._futures[key] = self._begin(work)
                 self._failed.pop(key, None)
             self._futures.move_to_end(key)
             while len(self._futures) > _KEPT:
                 dropped, _ = self._futures.popitem(last=False)
                 self._failed.pop(dropped, None)
             return found
+
+    def _begin(self, work: Callable[[], Any]) -> Future[Any]:
+        try:
+            return self._pool.submit(self._do, work)
+        except RuntimeError as error:
+            if not is_ending(error):
+                raise
+            st.stop()  # nobody will see the page that asks
+
+    def _do(self, work: Callable[[], Any]) -> Any:
+        # A pool works off its queue before the interpreter ends: Ctrl-C would wait for hundreds of
+        # runs that nobody looks at any more. That it ends is told by what no longer can begin.
+        try:
+            self._pool.submit(int)
+        except RuntimeError as error:
+            raise CancelledError("The server ends.") from error
+        return work()
 
     def _failed_long_ago(
         self, key: Hashable, future: Future[Any], passing: Callable[[Any], bool]

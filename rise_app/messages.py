@@ -14,7 +14,7 @@ from rise_core.exceptions import (
     ServerUnreachableError,
 )
 
-__all__ = ["as_text", "is_passing", "problem_of", "show_error", "show_notes"]
+__all__ = ["as_text", "is_ending", "is_passing", "problem_of", "show_error", "show_notes"]
 
 _log = logging.getLogger(__name__)
 
@@ -35,8 +35,19 @@ def problem_of(error: Exception) -> str:
     """Say what went wrong: our own errors speak for themselves, others are faults for the log."""
     if isinstance(error, RiseError):
         return str(error)
+    if is_ending(error):
+        return "The server ends."
     _log.error("A computation failed", exc_info=error)
     return f"RISE itself failed here ({type(error).__name__}); its log says more. Please report it."
+
+
+def is_ending(error: Exception) -> bool:
+    """Whether something failed because the interpreter ends, which is no fault.
+
+    Python says so only in words: "cannot schedule new futures after interpreter shutdown", "can't
+    create new thread at interpreter shutdown".
+    """
+    return isinstance(error, RuntimeError) and "interpreter shutdown" in str(error)
 
 
 def show_error(heading: str, error: RiseError | str) -> None:

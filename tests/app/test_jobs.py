@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import Future
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -124,3 +127,35 @@ def test_a_run_is_asked_again_only_when_that_may_help(
 
 def test_our_own_errors_speak_for_themselves() -> None:
     assert views.problem_of(RiseError("Give a label.")) == "Give a label."
+
+
+ENDING = """
+import sys, time
+from concurrent.futures import ThreadPoolExecutor
+from rise_app.jobs import Jobs
+from rise_app.messages import problem_of
+
+def work():
+    time.sleep(0.3)
+    print("begun", flush=True)
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            return list(pool.map(int, "12"))
+    except Exception as error:
+        return problem_of(error)
+
+jobs = Jobs()
+for place in range(400):
+    jobs.ask(place, work)
+time.sleep(0.1)
+"""
+
+
+def test_a_server_that_ends_neither_complains_nor_works_off_its_queue(root: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ENDING], cwd=root, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0
+    assert done.stderr == ""
+    # What was under way is finished; the rest is not begun.
+    assert done.stdout.count("begun") <= jobs_module._AT_ONCE
