@@ -17,8 +17,10 @@ __all__ = ["heat_map"]
 
 _COLUMNS = ("row", "column", "value", "distance", "text")
 _ROW_PIXELS = 34
-# Characters of a line of a column's name; longer names take several lines.
+# Characters of a line of a column's name at most; longer names take several lines. Names of several
+# columns stay apart where the cells have so many pixels together, as on a phone that scrolls.
 _LINE, _LINE_PIXELS = 18, 13
+_SHORTEST_LINE, _CHARACTER_PIXELS, _CELLS_PIXELS = 8, 6, 480
 _SHADES: Mapping[ThemeName, tuple[str, str]] = {
     "light": ("#f0f4f9", "#1f5fa8"),
     "dark": ("#20262d", "#7ab4ea"),
@@ -64,7 +66,9 @@ def heat_map(
     for name, usual in (("unsure", False), ("marked", False), ("note", "")):
         cells[name] = cells[name] if name in cells.columns else usual
     cells["named"] = cells["column"]
-    cells["column"] = ["\n".join(wrap(str(name), _LINE)) or " " for name in cells["column"]]
+    line = _CELLS_PIXELS // (_CHARACTER_PIXELS * cells["column"].nunique())
+    line = min(max(line, _SHORTEST_LINE), _LINE)
+    cells["column"] = ["\n".join(wrap(str(name), line)) or " " for name in cells["column"]]
     cells["label"] = [
         f"~ {text}" if unsure else text
         for text, unsure in zip(cells["text"], cells["unsure"], strict=True)

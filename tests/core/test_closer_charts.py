@@ -140,3 +140,14 @@ def test_the_numbers_of_a_heat_map_can_be_read_on_every_shade(theme: Any) -> Non
 
 def to_rgb(color: str) -> list[float]:
     return [int(color[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+
+
+def test_many_columns_of_a_heat_map_take_shorter_lines() -> None:
+    names = [f"patrol car, plain clothes {place}" for place in range(6)]
+    table = pd.DataFrame(
+        {"row": "m", "column": names, "value": 0.1, "distance": 0.1, "text": "0.1"}
+    )
+    (shown,) = [t for t in drawn(heat_map(table)) if "ink" in t]
+    longest = max(len(line) for name in shown["column"] for line in name.split("\n"))
+    # Six columns have 80 pixels each where a phone scrolls, and a character takes about 6.
+    assert longest <= 13
