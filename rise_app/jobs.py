@@ -18,6 +18,8 @@ __all__ = ["Jobs", "jobs", "rerun_when_done"]
 _POLL_SECONDS = 0.5
 _AT_ONCE = 8
 _KEPT = 4000
+# Results that hold rows: a comparison of large tables takes hundreds of megabytes.
+_KEPT_WITH_ROWS = {"comparison": 8, "values": 8, "columns": 16}
 _FAILURE_SECONDS = 5.0
 
 
@@ -29,17 +31,20 @@ class Jobs:
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="rise")
-        self._futures: OrderedDict[Hashable, Future[Any]] = OrderedDict()
+        self._futures: OrderedDict[tuple[Hashable, ...], Future[Any]] = OrderedDict()
         self._failed: dict[Hashable, float] = {}
         self._lock = threading.Lock()
 
     def ask(
         self,
-        key: Hashable,
+        key: tuple[Hashable, ...],
         work: Callable[[], Any],
         passing: Callable[[Any], bool] = lambda _: False,
     ) -> Future[Any]:
         """Return the future of a key, starting its work when nobody has asked for it yet.
+
+        A key begins with the kind of the work; of the kinds that hold rows only the last few are
+        kept.
 
         Work that failed is begun again, since a fault of the moment must not be kept for ever; but
         not at once, since a page that waits for it would ask for ever. ``passing`` tells a result
@@ -51,10 +56,17 @@ class Jobs:
                 found = self._futures[key] = self._begin(work)
                 self._failed.pop(key, None)
             self._futures.move_to_end(key)
-            while len(self._futures) > _KEPT:
-                dropped, _ = self._futures.popitem(last=False)
+            for dropped in self._too_many(key[0]):
+                del self._futures[dropped]
                 self._failed.pop(dropped, None)
             return found
+
+    def _too_many(self, kind: Hashable) -> list[tuple[Hashable, ...]]:
+        """Return the keys to drop, those asked for longest ago."""
+        kept = _KEPT_WITH_ROWS.get(str(kind))
+        if kept is not None:
+            return [key for key in self._futures if key[0] == kind][:-kept]
+        return list(self._futures)[: max(len(self._futures) - _KEPT, 0)]
 
     def _begin(self, work: Callable[[], Any]) -> Future[Any]:
         try:
@@ -80,14 +92,6 @@ class Jobs:
             return False
         seen = self._failed.setdefault(key, time.monotonic())
         return time.monotonic() - seen > _FAILURE_SECONDS
-
-    def forget(self, key: Hashable) -> None:
-        """Drop a result, so that the next who asks computes it again."""
-        with self._lock:
-            found = self._futures.pop(key, None)
-            self._failed.pop(key, None)
-        if found is not None:
-            found.cancel()
 
     @staticmethod
     def settle(futures: list[Future[Any]], seconds: float) -> None:

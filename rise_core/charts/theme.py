@@ -233,8 +233,3 @@ def apply_theme(chart: Any, theme: Theme) -> Any:
 def chart_text(value: str, limit: int = 28) -> str:
     """Shorten a label to what fits beside an axis."""
     return value if len(value) <= limit else value[: limit - 1].rstrip() + "…"
-
-
-def group_scale(palette: Palette, labels: Sequence[str]) -> alt.Scale:
-    """Colour scale over the labels that are drawn."""
-    return alt.Scale(domain=list(labels), range=[palette.color(label) for label in labels])

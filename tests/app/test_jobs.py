@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -44,18 +45,18 @@ def test_a_failure_is_not_kept(work: Jobs, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(jobs_module, "_FAILURE_SECONDS", 0.0)
     flaky = Flaky()
     with pytest.raises(OSError, match="full"):
-        work.ask("key", flaky).result()
-    work.ask("key", flaky)
-    assert work.ask("key", flaky).result() == 2
-    assert work.ask("key", flaky).result() == 2
+        work.ask(("key",), flaky).result()
+    work.ask(("key",), flaky)
+    assert work.ask(("key",), flaky).result() == 2
+    assert work.ask(("key",), flaky).result() == 2
 
 
 def test_a_page_that_waits_sees_the_failure_instead_of_asking_for_ever(work: Jobs) -> None:
     flaky = Flaky()
-    first = work.ask("key", flaky)
+    first = work.ask(("key",), flaky)
     with pytest.raises(OSError, match="full"):
         first.result()
-    assert work.ask("key", flaky) is first
+    assert work.ask(("key",), flaky) is first
     assert flaky.calls == 1
 
 
@@ -146,7 +147,7 @@ def work():
 
 jobs = Jobs()
 for place in range(400):
-    jobs.ask(place, work)
+    jobs.ask((place,), work)
 time.sleep(0.1)
 """
 
@@ -159,3 +160,13 @@ def test_a_server_that_ends_neither_complains_nor_works_off_its_queue(root: Path
     assert done.stderr == ""
     # What was under way is finished; the rest is not begun.
     assert done.stdout.count("begun") <= jobs_module._AT_ONCE
+
+
+def test_of_work_that_holds_rows_only_the_last_few_are_kept(work: Jobs) -> None:
+    first = work.ask(("comparison", 0), lambda: 0)
+    other = work.ask(("line", 0), lambda: 0)
+    for number in range(1, 9):
+        work.ask(("comparison", number), partial(int, number))
+    assert work.ask(("line", 0), lambda: 1) is other
+    assert work.ask(("comparison", 8), lambda: -1).result() == 8
+    assert work.ask(("comparison", 0), lambda: -1) is not first
