@@ -118,7 +118,7 @@ def test_a_run_is_asked_again_only_when_that_may_help(
     analysis = Analysis(ALL_ROWS, None, Settings())
     for _ in range(4):
         line = work.ask(
-            "key",
+            ("key",),
             lambda: runs_table._line(Store(), None, analysis),  # type: ignore[arg-type]
             runs_table._passing,
         )
