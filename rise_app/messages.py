@@ -44,10 +44,11 @@ def problem_of(error: Exception) -> str:
 def is_ending(error: Exception) -> bool:
     """Whether something failed because the interpreter ends, which is no fault.
 
-    Python says so only in words: "cannot schedule new futures after interpreter shutdown", "can't
-    create new thread at interpreter shutdown".
+    Python says so only in words: "cannot schedule new futures after interpreter shutdown", or
+    "after shutdown" where a pool's own thread was told first, "can't create new thread at
+    interpreter shutdown".
     """
-    return isinstance(error, RuntimeError) and "interpreter shutdown" in str(error)
+    return isinstance(error, RuntimeError) and "shutdown" in str(error)
 
 
 def show_error(heading: str, error: RiseError | str) -> None:
