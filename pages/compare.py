@@ -11,7 +11,7 @@ from rise_app.cards import facts_html, title_html
 from rise_app.compare_views import FAIRNESS, section
 from rise_app.jobs import Jobs, rerun_when_done
 from rise_app.loaders import Analysis
-from rise_app.messages import show_error
+from rise_app.messages import as_text, show_error
 from rise_app.picks import pick_runs
 from rise_core.exceptions import RiseError
 from rise_core.wording import METRICS
@@ -40,7 +40,7 @@ for run in runs:
         questions[name] = loaders.question_of(run, table, roles, predictions, analysis)
         models[name] = loaders.evaluation(questions[name], predictions)
     except RiseError as error:
-        show_error(f"{name} is left out.", error)
+        show_error(f"{as_text(name)} is left out.", error)
 if len(models) < 2:
     st.info("Fewer than two runs can be evaluated with these switches.")
     st.stop()

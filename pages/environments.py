@@ -11,7 +11,7 @@ from rise_app.cards import facts_html, title_html
 from rise_app.environment_views import INDICATORS, section
 from rise_app.jobs import Jobs
 from rise_app.loaders import ALL_ROWS, Analysis
-from rise_app.messages import show_error
+from rise_app.messages import as_text, show_error
 from rise_app.picks import pick_runs
 from rise_app.switches import RATES
 from rise_core.exceptions import RiseError
@@ -37,7 +37,7 @@ for run in runs:
         if not ev.by_environment:
             raise RiseError("Its table has no environment column. Name one on the Diagnose page.")
     except RiseError as error:
-        show_error(f"{name} is left out.", error)
+        show_error(f"{as_text(name)} is left out.", error)
         continue
     questions[name], models[name] = question, ev
     held_out[name] = run.environment if run.environment in ev.by_environment else None

@@ -52,9 +52,12 @@ def is_ending(error: Exception) -> bool:
 
 
 def show_error(heading: str, error: RiseError | str) -> None:
-    """Say what failed, why, and how to mend it."""
+    """Say what failed, why, and how to mend it.
+
+    ``heading`` is the app's own words; a name from outside goes into it through `as_text`.
+    """
     with st.container(border=True):
-        st.markdown(f"**:red[{as_text(heading)}]**")
+        st.markdown(f"**:red[{heading}]**")
         st.text(str(error))
 
 

@@ -10,7 +10,7 @@ import streamlit as st
 from rise_app import loaders, switches
 from rise_app.bootstrap import Stage
 from rise_app.loaders import Loaded
-from rise_app.messages import show_error
+from rise_app.messages import as_text, show_error
 from rise_core.exceptions import RiseError
 from rise_core.tracking import Experiment, Run
 
@@ -50,7 +50,7 @@ def pick_runs(stage: Stage) -> Picks:
     names = model_names(runs)
     tables, broken = loaders.load_tables(stage.store, runs)
     for run_id, problem in broken.items():
-        show_error(f"{names[run_id]} is left out.", problem)
+        show_error(f"{as_text(names[run_id])} is left out.", problem)
     return Picks(experiment, [run for run in runs if run.id in tables], names, tables)
 
 

@@ -309,7 +309,7 @@ def test_at_first_one_run_of_each_algorithm_is_compared_and_a_broken_one_left_ou
     assert page.facts["rows"] == f"{found.pairing.n:,}, the same in every model"
     assert page.facts["groups"] == "female against male"
     # The one without a table is said to be left out, and why.
-    assert "Lost is left out" in page.markdown
+    assert "Lost is left out." in page.markdown
     assert any("no table" in text.lower() for text in page.texts), page.texts
     # Every model's curves are drawn, on the same axes.
     assert len(panels(page)) == 3
@@ -483,7 +483,7 @@ def test_values_are_shown_while_intervals_are_drawn(
 
 def test_another_label_for_the_same_row_is_said_with_the_rows(open_compare: Open) -> None:
     page = open_compare("Labels")
-    assert "These models cannot be compared" in page.markdown
+    assert "These models cannot be compared." in page.markdown
     (message,) = [text for text in page.texts if "another label" in text]
     assert "2 rows have another label in 'B' than in 'A': rows p007, p042." in message
     assert not tables(page)
