@@ -137,7 +137,7 @@ from rise_app.jobs import Jobs
 from rise_app.messages import problem_of
 
 def work():
-    time.sleep(0.3)
+    time.sleep(3)  # longer than a slow machine takes to ask for all
     print("begun", flush=True)
     try:
         with ThreadPoolExecutor(1) as pool:
@@ -158,9 +158,8 @@ def test_a_server_that_ends_neither_complains_nor_works_off_its_queue(root: Path
     )
     assert done.returncode == 0
     assert done.stderr == ""
-    # What was under way is finished; of the 400 the rest is not begun. How many were under way
-    # depends on how long the machine took to ask for all of them.
-    assert done.stdout.count("begun") <= 100
+    # What was under way is finished; the rest is not begun.
+    assert done.stdout.count("begun") <= jobs_module._AT_ONCE
 
 
 def test_of_work_that_holds_rows_only_the_last_few_are_kept(work: Jobs) -> None:
