@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from hashlib import sha1
 from math import isfinite, isnan, nan
@@ -14,6 +16,7 @@ import pandas as pd
 import streamlit as st
 
 from rise_app.jobs import jobs
+from rise_app.kept_results import Form, estimates_from_text, estimates_to_text, kept
 from rise_app.loaders import ALL_ROWS, Analysis, answer, question_of, stamp
 from rise_app.mapping import mapping_stamp, roles_for
 from rise_app.messages import is_passing, problem_of
@@ -44,6 +47,7 @@ __all__ = [
 
 T = TypeVar("T")
 
+_RUNNING_SECONDS = 60
 _COLUMNS = ("accuracy", "dp", "md", "f_mean", "f_shift", "f_acc", "w1")
 
 
@@ -91,7 +95,9 @@ def _read(store: Store, run: Run) -> tuple[Table, Roles, Predictions]:
 
 
 def _key(store: Store, run: Run) -> tuple[str, ...]:
-    return (store.uri, run.id, stamp(run), mapping_stamp(store, run.experiment_id))
+    # A run that is still written is looked at afresh now and then.
+    when = f"{time.time() // _RUNNING_SECONDS:.0f}" if run.running else stamp(run)
+    return (store.uri, run.id, when, mapping_stamp(store, run.experiment_id))
 
 
 def _facts(store: Store, run: Run) -> RunFacts:
@@ -157,20 +163,40 @@ def common_facts(lines: Mapping[str, Future[RunLine]], analysis: Analysis) -> di
 
 def ask_facts(store: Store, runs: Sequence[Run]) -> dict[str, Future[RunFacts]]:
     """Begin to look into the tables of runs; by run id."""
-    return {
-        run.id: jobs().ask(("facts", *_key(store, run)), partial(_facts, store, run), _passing)
-        for run in runs
-    }
+
+    def ask(run: Run) -> Future[RunFacts]:
+        key = ("facts", *_key(store, run))
+        form = Form(_to_text, _facts_from_text, lambda facts: not (facts.problem or run.running))
+        return jobs().ask(
+            key, partial(kept, store, key, partial(_facts, store, run), form), _passing
+        )
+
+    return {run.id: ask(run) for run in runs}
 
 
 def ask_lines(store: Store, runs: Sequence[Run], analysis: Analysis) -> dict[str, Future[RunLine]]:
     """Begin to compute the numbers of runs; by run id."""
-    return {
-        run.id: jobs().ask(
-            ("line", *_key(store, run), analysis), partial(_line, store, run, analysis), _passing
-        )
-        for run in runs
-    }
+
+    def ask(run: Run) -> Future[RunLine]:
+        key = ("line", *_key(store, run), analysis)
+        form = Form(_to_text, _line_from_text, lambda line: not (line.problem or run.running))
+        work = partial(_line, store, run, analysis)
+        return jobs().ask(key, partial(kept, store, key, work, form), _passing)
+
+    return {run.id: ask(run) for run in runs}
+
+
+def _to_text(found: RunFacts | RunLine) -> str:
+    return json.dumps(asdict(found))
+
+
+def _facts_from_text(text: str) -> RunFacts:
+    value = json.loads(text)
+    return RunFacts(tuple(value["attributes"]), tuple(value["environments"]))
+
+
+def _line_from_text(text: str) -> RunLine:
+    return RunLine(**json.loads(text))
 
 
 def _passing(found: RunFacts | RunLine) -> bool:
@@ -193,12 +219,16 @@ def ask_noise(
     store: Store, runs: Sequence[Run], analysis: Analysis
 ) -> dict[str, Future[Mapping[str, Estimate]]]:
     """Begin to compute interval and null of every indicator of runs; by run id."""
-    return {
-        run.id: jobs().ask(
-            ("noise", *_key(store, run), analysis), partial(_noise, store, run, analysis)
+
+    def ask(run: Run) -> Future[Mapping[str, Estimate]]:
+        key = ("noise", *_key(store, run), analysis)
+        form = Form(
+            estimates_to_text, estimates_from_text, lambda noise: bool(noise) and not run.running
         )
-        for run in runs
-    }
+        work = partial(_noise, store, run, analysis)
+        return jobs().ask(key, partial(kept, store, key, work, form))
+
+    return {run.id: ask(run) for run in runs}
 
 
 def known_groups(facts: Mapping[str, Future[RunFacts]]) -> tuple[list[str], list[str]]:
