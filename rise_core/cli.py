@@ -466,6 +466,7 @@ def _write(asked: argparse.Namespace) -> int:
             run,
             model.ev,
             model.ev.uncertainty() if asked.intervals else None,
+            environment=asked.in_environment,
             report=_single(model, lambda: store) if asked.report else None,
             roles=model.roles if asked.keep_columns else None,
         )

@@ -24,7 +24,6 @@ from rise_core.tracking.files import RunFiles
 from rise_core.tracking.store import ROLES_TAG, Store
 from rise_core.tracking.training import METRIC_PREFIX
 from rise_core.uncertainty import Uncertainty
-from rise_core.wording import format_number
 
 __all__ = ["EVALUATION_TAG", "LOCK_TAG", "REPORT_PATH", "Change", "Plan", "plan", "write"]
 
@@ -36,6 +35,8 @@ REPORT_PATH = "rise/report.html"
 
 _LONGEST_TAG = 5000  # MLflow's limit
 _ENDS = ("low", "high", "null_low", "null_high")
+
+Kind = Literal["metric", "tag", "file", "experiment tag"]
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Change:
     before : what stands there now, "" for nothing
     """
 
-    kind: Literal["metric", "tag", "file", "experiment tag"]
+    kind: Kind
     name: str
     value: str
     before: str = ""
@@ -94,6 +95,7 @@ def plan(
     ev: Evaluation | None = None,
     known: Uncertainty | None = None,
     *,
+    environment: str | None = None,
     report: str | None = None,
     roles: Roles | None = None,
 ) -> Plan:
@@ -105,6 +107,7 @@ def plan(
     run : the run, or its id; looked up again, since it may have changed
     ev : indicators become metrics ``rise.w1``, …; what they are becomes the tag `EVALUATION_TAG`
     known : intervals and nulls become metrics ``rise.w1.low``, ``.high``, ``.null_low``, …
+    environment : whose rows `ev` was made of, for that tag; None for all rows
     report : HTML that becomes the file `REPORT_PATH`
     roles : which column is what, kept as a tag of the run's *experiment*, for all its tables
 
@@ -120,22 +123,23 @@ def plan(
         if fresh.metrics.get(name) == value:
             left_out[name] = "it is there already"
             del values[name]
-    tags = {} if ev is None else {EVALUATION_TAG: _what(ev, known)}
+    tags = {} if ev is None else {EVALUATION_TAG: _what(ev, known, environment)}
     tags = {name: text for name, text in tags.items() if fresh.tags.get(name) != text}
     kept = None if roles is None else _tag_of(roles)
     if kept is not None and kept == _experiment_tag(store, fresh):
         kept, left_out[ROLES_TAG] = None, "it is there already"
 
-    changes = [
-        Change("metric", name, f"{value:.6g}", _number(fresh.metrics.get(name)))
-        for name, value in values.items()
+    texts: list[tuple[Kind, str, str]] = [
+        *(("metric", name, _number(value)) for name, value in values.items()),
+        *(("tag", name, text) for name, text in tags.items()),
     ]
-    changes += [Change("tag", name, text, fresh.tags.get(name, "")) for name, text in tags.items()]
     if report is not None:
-        size = len(report.encode())
-        changes.append(Change("file", REPORT_PATH, f"{size:,} bytes", _report_there(store, fresh)))
+        texts.append(("file", REPORT_PATH, f"{len(report.encode()):,} bytes"))
     if kept is not None:
-        changes.append(Change("experiment tag", ROLES_TAG, kept, _experiment_tag(store, fresh)))
+        texts.append(("experiment tag", ROLES_TAG, kept))
+    changes = [
+        Change(kind, name, text, _standing(store, fresh, kind, name)) for kind, name, text in texts
+    ]
     return Plan(fresh, tuple(changes), left_out, values, tags, report, kept)
 
 
@@ -154,8 +158,9 @@ def write(store: Store, planned: Plan) -> tuple[Change, ...]:
     Raises
     ------
     TrackingError
-        the store is read-only, the run has been closed meanwhile, or the server refuses; the
-        message says what had been written by then.
+        the store is read-only, the run has been closed meanwhile, what the plan would replace is
+        no longer what it says, or the server refuses; the message says what had been written by
+        then.
     """
     if store.read_only:
         raise TrackingError(
@@ -163,6 +168,7 @@ def write(store: Store, planned: Plan) -> tuple[Change, ...]:
             "Open it with connect(…, writable=True)."
         )
     run = planned.run
+    _refuse_changed(store, planned)
     done: list[Change] = []
     steps = (
         (("file",), planned.report is not None, lambda: _log_report(store, planned)),
@@ -207,6 +213,37 @@ def _refuse_closed(run: Run, done: list[Change] | None = None) -> None:
         )
 
 
+def _refuse_changed(store: Store, planned: Plan) -> None:
+    """Hold that what would be replaced is still what the person has seen and agreed to."""
+    fresh = store.run(planned.run.id)
+    _refuse_closed(fresh)
+    for change in planned.changes:
+        now = _standing(store, fresh, change.kind, change.name)
+        if now != change.before:
+            raise TrackingError(
+                f"{change.kind.capitalize()} {change.name} of run "
+                f"{clean_text(fresh.name, 60)!r} is {_short(now)} now and was "
+                f"{_short(change.before)} when the plan was made, so nothing was written. "
+                "Make the plan again."
+            )
+
+
+def _short(text: str) -> str:
+    return clean_text(text, 60) or "absent"
+
+
+def _standing(store: Store, run: Run, kind: Kind, name: str) -> str:
+    """Return what stands now where a change would be written, as text; "" for nothing."""
+    if kind == "metric":
+        value = run.metrics.get(name)
+        return "" if value is None else _number(value)
+    if kind == "tag":
+        return run.tags.get(name, "")
+    if kind == "file":
+        return _report_there(store, run)
+    return _experiment_tag(store, run)
+
+
 def _so_far(done: list[Change]) -> str:
     return f" Written before that: {', '.join(change.name for change in done)}." if done else ""
 
@@ -224,6 +261,8 @@ def _metrics(
             left_out[key] = "infinite"
         else:
             values[key] = float(value)
+    if known is not None and known.n_boot == 0:
+        left_out["intervals"] = "; ".join(known.notes) or "the numbers were not resampled"
     for name, estimate in known.indicators.items() if known is not None else ():
         for end in _ENDS:
             value = float(getattr(estimate, end))
@@ -232,9 +271,10 @@ def _metrics(
     return values, left_out
 
 
-def _what(ev: Evaluation, known: Uncertainty | None) -> str:
+def _what(ev: Evaluation, known: Uncertainty | None, environment: str | None) -> str:
     """What the metrics are of: without it the numbers say nothing."""
     facts: dict[str, Any] = {
+        "environment": environment,
         "feature": ev.feature,
         "sensitive": ev.sensitive,
         "reference": ev.reference,
@@ -271,6 +311,10 @@ def _experiment_tag(store: Store, run: Run) -> str:
     return str((entity.tags or {}).get(ROLES_TAG, ""))
 
 
+def _number(value: float) -> str:
+    return f"{value:.6g}"
+
+
 def _report_there(store: Store, run: Run) -> str:
     def look(files: RunFiles) -> str:
         folder = REPORT_PATH.rpartition("/")[0]
@@ -278,10 +322,6 @@ def _report_there(store: Store, run: Run) -> str:
         return "" if found is None else f"{found.size:,} bytes" if found.size else "there"
 
     return store.with_files(run, look)
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else format_number(value, 6)
 
 
 # ------------------------------------------------------------------------------------ write

@@ -12,6 +12,7 @@ from rise_core import Evaluation, Predictions, evaluate, evaluate_predictions
 from rise_core.exceptions import ServerUnreachableError, TrackingError
 from rise_core.tracking import connect, log_predictions
 from rise_core.tracking.writing import EVALUATION_TAG, REPORT_PATH, plan, write
+from rise_core.uncertainty import not_resampled
 
 
 @pytest.fixture
@@ -114,6 +115,61 @@ def close(workspace, run_id: str, how: str) -> None:
 
 CLOSED = {"deleted": "has been deleted", "locked": r"locked by .*\(audit 2026\)",
           "running": "another program is still writing"}  # fmt: skip
+
+
+def log_metric(workspace, run_id: str) -> None:
+    workspace.client.log_metric(run_id, "rise.w1", 0.125)
+
+
+def set_tag(workspace, run_id: str) -> None:
+    workspace.client.set_tag(run_id, EVALUATION_TAG, "by hand")
+
+
+def put_report(workspace, run_id: str) -> None:
+    workspace.client.log_text(run_id, "another", REPORT_PATH)
+
+
+def map_columns(workspace, run_id: str) -> None:
+    workspace.client.set_experiment_tag(workspace.experiment_id, "rise.roles", "{}")
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "says"),
+    [
+        (log_metric, "Metric rise.w1 of run 'erm' is 0.125 now and was absent"),
+        (set_tag, "Tag rise.evaluation of run 'erm' is by hand now and was absent"),
+        (put_report, "File rise/report.html of run 'erm' is 7 bytes now and was absent"),
+        (map_columns, "Experiment tag rise.roles of run 'erm' is {} now and was absent"),
+    ],
+)
+def test_what_changed_since_the_plan_is_not_overwritten(
+    workspace, run_id, meanwhile, says: str
+) -> None:
+    store = connect(workspace.uri, writable=True)
+    ev = evaluated(store, run_id)
+    planned = plan(store, run_id, ev, report="x", roles=store.load(run_id).roles)
+    meanwhile(workspace, run_id)
+    before = snapshot(workspace, run_id)
+    with pytest.raises(TrackingError, match=says):
+        write(store, planned)
+    assert snapshot(workspace, run_id) == before
+
+
+def test_the_tag_says_whose_rows_the_numbers_are_of(on_sqlite, frame) -> None:
+    run_id = on_sqlite.run("erm")
+    ev = evaluate(frame["y_true"], frame["y_prob"], sensitive_features=frame["sex"])
+    store = connect(on_sqlite.uri)
+    of_all, of_north = (plan(store, run_id, ev, environment=name) for name in (None, "north"))
+    assert json.loads(of_all.tags[EVALUATION_TAG])["environment"] is None
+    assert json.loads(of_north.tags[EVALUATION_TAG])["environment"] == "north"
+
+
+def test_intervals_that_are_not_known_are_said(on_sqlite, frame) -> None:
+    run_id = on_sqlite.run("erm")
+    ev = evaluate(frame["y_true"], frame["y_prob"], sensitive_features=frame["sex"])
+    planned = plan(connect(on_sqlite.uri), run_id, ev, not_resampled(ev, "too few rows"))
+    assert planned.left_out["intervals"] == "too few rows"
+    assert not [name for name in planned.metrics if name.endswith(".low")]
 
 
 @pytest.mark.parametrize("how", CLOSED)
