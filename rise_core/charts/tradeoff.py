@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import altair as alt
 import pandas as pd
 
+from rise_core.charts.labels import Align, Placement, place_labels
 from rise_core.charts.theme import FONT, ThemeName, apply_theme, theme_of
 from rise_core.wording import METRICS, format_short
 
@@ -15,6 +17,8 @@ __all__ = ["TRADEOFF_COLUMNS", "tradeoff_chart"]
 
 TRADEOFF_COLUMNS = ("model", "x", "x_low", "x_high", "y", "y_low", "y_high", "on_front", "unstable")
 _AIR = 0.08
+# Half a page on a laptop: names that are apart there are apart on a wall too.
+_USUAL_WIDTH = 440
 
 
 def tradeoff_chart(
@@ -103,11 +107,17 @@ def tradeoff_chart(
             alt.Tooltip("interval:N", title="Its interval"),
         ],
     )
-    style: dict[str, Any] = {"fontSize": 11, "color": look.text, "font": FONT}
-    inside = alt.Chart(rows[~above & ~below]).mark_text(dy=-12, clip=True, **style)
-    right = alt.Chart(rows[above]).mark_text(dx=-10, dy=-9, align="right", **style)
-    left = alt.Chart(rows[below]).mark_text(dx=10, dy=-9, align="left", **style)
-    names = [layer.encode(x=x, y=y, text="text:N") for layer in (inside, right, left)]
+    # A model at the edge has its name inside the plot.
+    sides: list[Align | None] = [
+        "right" if high else "left" if low else None for high, low in zip(above, below, strict=True)
+    ]
+    plot = (_USUAL_WIDTH if width == "container" else width, height)
+    names = [
+        alt.Chart(part)
+        .mark_text(**style, fontSize=11, color=look.text, font=FONT)
+        .encode(x=x, y=y, text="text:N")
+        for style, part in _names(rows, x_domain, y_domain, plot, sides)
+    ]
     front = (
         alt.Chart(rows[rows["on_front"].astype(bool)].sort_values("x"))
         .mark_line(strokeDash=[4, 3], strokeWidth=1.2, color=look.groups[1], clip=True)
@@ -134,6 +144,27 @@ def tradeoff_chart(
     )
     themed: alt.LayerChart = apply_theme(chart, look)
     return themed
+
+
+def _names(
+    rows: pd.DataFrame,
+    x_domain: list[float],
+    y_domain: list[float],
+    plot: tuple[int, int],
+    sides: list[Align | None],
+) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    """Yield the names that stand alike beside their dots, with that style: a layer each."""
+    width, height = plot
+    x = (rows["shown"] - x_domain[0]) / (x_domain[1] - x_domain[0]) * width
+    y = (y_domain[1] - rows["y"]) / (y_domain[1] - y_domain[0]) * height
+    places = place_labels(
+        x.tolist(), y.tolist(), rows["text"].tolist(), width=width, height=height, sides=sides
+    )
+    alike: dict[tuple[Placement, bool], list[int]] = {}
+    for i, (place, side) in enumerate(zip(places, sides, strict=True)):
+        alike.setdefault((place, side is None), []).append(i)
+    for (place, clip), members in alike.items():
+        yield {**place._asdict(), "baseline": "middle", "clip": clip}, rows.iloc[members]
 
 
 def _from(channel: Any, column: str) -> Any:

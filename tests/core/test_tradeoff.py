@@ -47,6 +47,17 @@ def layers(chart: dict[str, Any], mark: str) -> list[tuple[dict[str, Any], pd.Da
     ]
 
 
+def names(chart: dict[str, Any]) -> dict[str, list[str]]:
+    """Names inside the plot, and at its edges."""
+    found: dict[str, list[str]] = {}
+    for layer, table in layers(chart, "text"):
+        if "model" in table:  # not the baseline's
+            mark = layer["mark"]
+            side = "inside" if mark["clip"] else mark["align"]
+            found.setdefault(side, []).extend(table["text"])
+    return {side: sorted(texts) for side, texts in found.items()}
+
+
 def ends(chart: dict[str, Any], axis: str) -> list[float]:
     """Ends of an axis; all layers must agree on it."""
     found = [
@@ -92,10 +103,7 @@ def test_every_model_has_its_dot_its_intervals_and_its_name() -> None:
     assert (across["encoding"]["x"]["field"], across["encoding"]["x2"]["field"]) == ("from", "to")
     assert rows[["from", "to"]].to_numpy().tolist() == [[0.4, 0.6], [0.5, 0.7], [0.6, 0.8]]
     assert (up["encoding"]["y"]["field"], up["encoding"]["y2"]["field"]) == ("y_low", "y_high")
-    inside, right, left = (table for _, table in layers(chart, "text"))
-    assert inside["text"].tolist() == ["ERM", "IRM", "Mixup"]
-    assert right.empty
-    assert left.empty
+    assert names(chart) == {"inside": ["ERM", "IRM", "Mixup"]}
 
 
 def test_the_front_joins_the_models_on_it_from_left_to_right() -> None:
@@ -161,20 +169,15 @@ def test_a_model_far_to_the_right_stands_at_the_edge_with_its_value() -> None:
     ((_, table),) = layers(chart, "point")
     assert table["shown"].tolist() == [0.5, 0.6, 0.7, high]
     assert table["x"].tolist()[-1] == 900
-    inside, right, left = (table for _, table in layers(chart, "text"))
-    assert inside["text"].tolist() == ["ERM", "IRM", "Mixup"]
-    assert right["text"].tolist() == ["Far (900 →)"]
-    assert left.empty
+    assert names(chart) == {"inside": ["ERM", "IRM", "Mixup"], "right": ["Far (900 →)"]}
 
 
 def test_a_model_far_to_the_left_too_on_its_side() -> None:
     chart = spec(*STEADY, LOW)
     low, _ = ends(chart, "x")
     assert low > 0
-    _, right, left = (table for _, table in layers(chart, "text"))
-    assert right.empty
-    assert left["text"].tolist() == ["(← −40.0) Low"]
-    (name,) = drawn(chart)["text"][2]
+    assert names(chart) == {"inside": ["ERM", "IRM", "Mixup"], "left": ["(← −40.0) Low"]}
+    name = next(mark for layer in drawn(chart)["text"] for mark in layer if "Low" in mark["text"])
     assert place(name)[0] >= 0
     assert name.get("text-anchor", "start") == "start"
 
@@ -210,8 +213,7 @@ def test_an_interval_without_an_end_reaches_the_edge(end: float) -> None:
 def test_an_endless_value_stands_at_the_edge() -> None:
     endless = ("Endless", inf, 0.5, inf, 0.75, 0.65, 0.85, False, False)
     chart = spec(*STEADY, endless)
-    _, right, _ = (table for _, table in layers(chart, "text"))
-    assert right["text"].tolist() == ["Endless (∞ →)"]
+    assert names(chart)["right"] == ["Endless (∞ →)"]
     assert len(drawn(chart)["symbol"][0]) == 4
 
 
@@ -279,7 +281,29 @@ def test_the_picture_puts_everything_where_the_numbers_say() -> None:
     (level,) = marks["rule"][2]
     assert place(level)[1] == pytest.approx(at(0, 0.65)[1], abs=1e-6)
     texts = [mark["text"] for layer in marks["text"] for mark in layer]
-    assert texts == ["ERM", "IRM", "Mixup", "Far (900 →)", "majority baseline"]
+    assert sorted(texts) == sorted(["ERM", "IRM", "Mixup", "Far (900 →)", "majority baseline"])
+
+
+def test_names_of_close_models_do_not_lie_on_each_other() -> None:
+    pytest.importorskip("vl_convert")
+    close = [
+        (f"Model {i}", 0.5 + 0.004 * i, 0.3, 0.7, 0.8 + 0.003 * (i % 3), 0.7, 0.9, False, False)
+        for i in range(6)
+    ]
+    marks = [mark for layer in drawn(spec(*close))["text"] for mark in layer]
+    assert len(marks) == 6
+    boxes = []
+    for mark in marks:
+        x, y = place(mark)
+        length = 5.5 * len(mark["text"])
+        left = {"start": x, "middle": x - length / 2, "end": x - length}[
+            mark.get("text-anchor", "start")
+        ]
+        boxes.append((left, left + length, y))
+    for i, (left, right, y) in enumerate(boxes):
+        for other_left, other_right, other_y in boxes[:i]:
+            apart = right <= other_left or other_right <= left or abs(y - other_y) >= 11
+            assert apart, (marks[i]["text"], boxes)
 
 
 def test_the_front_is_told_by_shape_and_by_colour() -> None:
