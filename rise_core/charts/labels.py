@@ -65,6 +65,7 @@ def place_labels(
     width: float,
     height: float,
     sides: Sequence[Align | None] | None = None,
+    lines: Sequence[tuple[float, float, float, float]] = (),
 ) -> list[Placement]:
     """Choose a place for each name: the nearest that overlaps least with names and dots.
 
@@ -74,6 +75,7 @@ def place_labels(
     texts : the names, shape (n,)
     width, height : pixels of the plot; names keep inside where they can
     sides : the end of a name that must stand at its dot, or None where any may
+    lines : (left, top, right, bottom) of lines across or upright, which names cross if they must
 
     Notes
     -----
@@ -82,6 +84,7 @@ def place_labels(
     """
     dots = [_Box(a - _DOT, b - _DOT, a + _DOT, b + _DOT) for a, b in zip(x, y, strict=True)]
     plot = _Box(0, 0, width, height)
+    drawn = [*dots, *(_Box(a - 1, b - 1, c + 1, d + 1) for a, b, c, d in lines)]
     taken: list[_Box] = []
     chosen: list[Placement] = []
     for i, text in enumerate(texts):
@@ -91,7 +94,7 @@ def place_labels(
             if side is not None and align != side:
                 continue
             box = _box(x[i] + dx, y[i] + dy, align, len(text) * _LETTER)
-            cost = sum(map(box.shared, taken)) + sum(map(box.shared, dots))
+            cost = sum(map(box.shared, taken)) + sum(map(box.shared, drawn))
             if side is None:
                 cost += _OUTSIDE * (box.area - box.shared(plot))
             if best is None or cost < best[0] - 1e-9:

@@ -155,10 +155,27 @@ def _names(
 ) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
     """Yield the names that stand alike beside their dots, with that style: a layer each."""
     width, height = plot
-    x = (rows["shown"] - x_domain[0]) / (x_domain[1] - x_domain[0]) * width
-    y = (y_domain[1] - rows["y"]) / (y_domain[1] - y_domain[0]) * height
+
+    def across(column: str) -> list[float]:
+        part = (rows[column] - x_domain[0]) / (x_domain[1] - x_domain[0])
+        return (part.clip(0, 1) * width).tolist()
+
+    def down(column: str) -> list[float]:
+        part = (y_domain[1] - rows[column]) / (y_domain[1] - y_domain[0])
+        return (part.clip(0, 1) * height).tolist()
+
+    x, y = across("shown"), down("y")
+    level = zip(across("from"), y, across("to"), y, strict=True)
+    upright = zip(x, down("y_high"), x, down("y_low"), strict=True)
     places = place_labels(
-        x.tolist(), y.tolist(), rows["text"].tolist(), width=width, height=height, sides=sides
+        x,
+        y,
+        rows["text"].tolist(),
+        width=width,
+        height=height,
+        sides=sides,
+        # A model without an interval has no lines.
+        lines=[line for line in (*level, *upright) if not any(map(math.isnan, line))],
     )
     alike: dict[tuple[Placement, bool], list[int]] = {}
     for i, (place, side) in enumerate(zip(places, sides, strict=True)):

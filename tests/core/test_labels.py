@@ -33,5 +33,12 @@ def test_the_side_that_is_wanted_is_kept() -> None:
     assert places[0].align == "right"
 
 
+def test_a_name_keeps_off_a_line_where_it_can() -> None:
+    (place,) = place_labels(
+        [200], [150], ["a name"], width=400, height=300, lines=[(150, 140, 300, 140)]
+    )
+    assert place.dy > 0
+
+
 def test_no_names_no_places() -> None:
     assert place_labels([], [], [], width=400, height=300) == []
