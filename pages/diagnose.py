@@ -6,13 +6,14 @@ from functools import partial
 
 import streamlit as st
 
-from rise_app import export, loaders, switches, views
+from rise_app import loaders, switches, views
 from rise_app.band_views import source_of
 from rise_app.bootstrap import begin
 from rise_app.closer_views import show_closer
 from rise_app.loaders import Analysis
 from rise_app.mapping import roles_for, show_mapping
 from rise_app.messages import show_error, show_notes
+from rise_app.writing_views import show_save
 from rise_core.exceptions import RiseError
 
 stage = begin("Diagnose")
@@ -57,8 +58,6 @@ with numbers:
     views.show_indicators(ev, verdict, stage.theme)
 with picture:
     views.show_reading(verdict)
-reference = export.reference_of(stage.store, run, table, roles)
-title = views.title_of(run, environment)
 show_closer(
     ev,
     question,
@@ -67,6 +66,6 @@ show_closer(
     after={
         "Columns": partial(show_mapping, stage.store, run, table, roles),
         "About": partial(views.show_about, experiment, run),
-        "Save": partial(export.show_evaluation_export, ev, verdict, title, reference, draw),
+        "Save": partial(show_save, stage.store, run, table, roles, ev, question, verdict, draw),
     },
 )

@@ -14,7 +14,7 @@ from rise_core.exceptions import RiseError
 from rise_core.tracking import Store, connect
 from rise_core.tracking.address import redact
 
-__all__ = ["home", "is_demo", "open_store", "store_label", "store_uri", "watch"]
+__all__ = ["home", "is_demo", "open_for_writing", "open_store", "store_label", "store_uri", "watch"]
 
 _PROJECT = Path(__file__).resolve().parent.parent
 _RETRY_SECONDS = 5
@@ -53,6 +53,17 @@ def store_label() -> str:
 def store_uri() -> str:
     """Return the store's address; the demo store is filled the first time."""
     return _demo_uri() if is_demo() else os.environ["MLFLOW_TRACKING_URI"].strip()
+
+
+def open_for_writing(uri: str) -> Store:
+    """Open a store so that it can be written to: for one act that a person has asked for.
+
+    Raises
+    ------
+    TrackingError
+        it does not answer
+    """
+    return connect(uri, cache_dir=home() / "cache", writable=True)
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)

@@ -19,20 +19,23 @@ from rise_core.report import RunReference, chart_image, comparison_report, evalu
 from rise_core.tracking import Run, Store, Table
 from rise_core.uncertainty import Uncertainty
 
-__all__ = ["reference_of", "show_comparison_export", "show_evaluation_export"]
+__all__ = [
+    "CAN_EXPORT",
+    "reference_of",
+    "report_maker",
+    "show_comparison_export",
+    "show_evaluation_export",
+]
 
 _PICTURES: dict[Literal["png", "svg"], str] = {"png": "image/png", "svg": "image/svg+xml"}
 _PICTURE_WIDTH = 900
 _NO_CHOICE = "(open)"
-_CAN_EXPORT = find_spec("vl_convert") is not None
+CAN_EXPORT = find_spec("vl_convert") is not None
 _WHY_NOT = "Needs vl-convert-python: pip install vl-convert-python"
 
 
 def reference_of(store: Store, run: Run, table: Table, roles: Roles) -> RunReference:
     """Return what a report says of a run: where it is, and how its columns were read."""
-    url = None
-    if store.uri.startswith("http"):
-        url = f"{store.label.rstrip('/')}/#/experiments/{run.experiment_id}/runs/{run.id}"
     facts = {
         "data set": run.dataset or "",
         "seed": "" if run.seed is None else str(run.seed),
@@ -41,7 +44,7 @@ def reference_of(store: Store, run: Run, table: Table, roles: Roles) -> RunRefer
     return RunReference(
         run.id,
         run.name,
-        url=url,
+        url=store.page_of(run),
         table=table.path,
         mapping=roles.to_dict(),
         facts={name: value for name, value in facts.items() if value},
@@ -92,16 +95,7 @@ def show_evaluation_export(
     draw: Callable[..., Any],
 ) -> None:
     """Hand over the report of one model, and its picture."""
-    known = verdict.result()[0] if verdict.done() else None
-    report = partial(
-        evaluation_report,
-        ev,
-        known,
-        title=title,
-        name=title,
-        run=run,
-        address=st.context.url,
-    )
+    report = report_maker(ev, verdict, title, run)
     _download("Report (one HTML file)", report, f"rise {title}.html", "text/html")
     for form, mime in _PICTURES.items():
         _download(
@@ -110,6 +104,25 @@ def show_evaluation_export(
             f"rise {title}.{form}",
             mime,
         )
+
+
+def report_maker(
+    ev: Evaluation,
+    verdict: Future[tuple[Uncertainty, tuple[Sentence, ...]]],
+    title: str,
+    run: RunReference,
+) -> Callable[[], str]:
+    """Return what makes the report of one model, with the intervals if they are there by now."""
+    known = verdict.result()[0] if verdict.done() else None
+    return partial(
+        evaluation_report,
+        ev,
+        known,
+        title=title,
+        name=title,
+        run=run,
+        address=st.context.url,
+    )
 
 
 def _picture(draw: Callable[..., Any], form: Literal["png", "svg"]) -> bytes:
@@ -126,6 +139,6 @@ def _download(label: str, make: Callable[[], str | bytes], name: str, mime: str)
         mime=mime,
         icon=":material/download:",
         on_click="ignore",
-        disabled=not _CAN_EXPORT,
-        help=None if _CAN_EXPORT else _WHY_NOT,
+        disabled=not CAN_EXPORT,
+        help=None if CAN_EXPORT else _WHY_NOT,
     )

@@ -53,7 +53,7 @@ class Jobs:
         with self._lock:
             found = self._futures.get(key)
             if found is None or found.cancelled() or self._failed_long_ago(key, found, passing):
-                found = self._futures[key] = self._begin(work)
+                found = self._futures[key] = self.start(work)
                 self._failed.pop(key, None)
             self._futures.move_to_end(key)
             for dropped in self._too_many(key[0]):
@@ -68,7 +68,8 @@ class Jobs:
             return [key for key in self._futures if key[0] == kind][:-kept]
         return list(self._futures)[: max(len(self._futures) - _KEPT, 0)]
 
-    def _begin(self, work: Callable[[], Any]) -> Future[Any]:
+    def start(self, work: Callable[[], Any]) -> Future[Any]:
+        """Begin work whose future the caller keeps: it is done once, and never begun again."""
         try:
             return self._pool.submit(self._do, work)
         except RuntimeError as error:

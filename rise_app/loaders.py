@@ -88,9 +88,10 @@ def runs_of(store: Store, experiment: str, query: str = "", limit: int = RUNS_AT
 
 
 def forget_lists() -> None:
-    """Forget what was listed, so that a run that was just logged is found."""
+    """Forget what was listed, so that what was just written is found."""
     _experiments.clear()
     _runs.clear()
+    _run.clear()
 
 
 @st.cache_resource(ttl=_LIST_SECONDS, max_entries=256, show_spinner=False)
