@@ -82,12 +82,13 @@ _SAMPLE = 2_000
 """Distinct values are counted on this many rows first; a guess must not cost more than a read."""
 
 _NEGATIVE_TO_POSITIVE = {
-    "0": "1", "-1": "1", "false": "true", "no": "yes", "n": "y", "f": "t", "neg": "pos",
+    "0": "1", "0.0": "1.0", "-1": "1", "false": "true", "no": "yes", "n": "y", "f": "t",
+    "neg": "pos",
     "negative": "positive", "absent": "present", "off": "on", "bad": "good", "fail": "pass",
     "failed": "passed", "rejected": "accepted", "denied": "approved", "refused": "granted",
     "benign": "malignant", "ham": "spam", "control": "case", "low": "high", "healthy": "sick",
 }  # fmt: skip
-_SURE_PAIRS = frozenset({"0", "-1", "false", "no", "n", "neg", "negative", "absent"})
+_SURE_PAIRS = frozenset({"0", "0.0", "-1", "false", "no", "n", "neg", "negative", "absent"})
 
 ROLE_WORDS: Mapping[str, str] = {
     "y_true": "label",
@@ -496,13 +497,16 @@ def _facts(name: str, column: pd.Series) -> _Facts:
     )
     if len(distinct) <= _MAX_GROUPS and len(present) > len(head):
         distinct = present.unique()
+    values = distinct[: _MAX_GROUPS + 1].tolist()
+    if distinct.dtype == object and len(distinct) <= _MAX_GROUPS:
+        values = list({label_text(value): value for value in values}.values())  # 1 and "1" are one
     low = high = np.nan
     if numeric and len(present):
         low, high = float(present.min()), float(present.max())
     return _Facts(
         name=name, plain=_plain(name), numeric=numeric,
         floating=floating,
-        distinct=tuple(distinct[: _MAX_GROUPS + 1].tolist()), unique=unique,
+        distinct=tuple(values), unique=unique,
         low=low, high=high, lists=False,
     )  # fmt: skip
 
@@ -650,8 +654,18 @@ def _take_score(guess: _Guess, label: _Facts | None) -> tuple[_Facts | None, Sca
     if fractions:
         names = ", ".join(repr(fact.name) for fact in fractions[:6])
         reason = f"Several columns hold fractions in [0, 1] ({names})."
+    elif named := [fact for fact in guess.named(_SCORE_NAMES) if not fact.numeric]:
+        reason = f"{named[0].name!r} is named like a score, but holds {_no_numbers(named[0])}."
     guess.take("y_prob", None, reason, "low")
     return None, "unknown"
+
+
+def _no_numbers(fact: _Facts) -> str:
+    if fact.lists:
+        return "lists of different lengths"
+    if not fact.distinct:
+        return "missing values only"
+    return f"texts such as {fact.distinct[0]!r}; log numbers, with a decimal point"
 
 
 def _named_probability(guess: _Guess) -> _Found | None:
@@ -821,8 +835,9 @@ def _take_sensitive(guess: _Guess) -> list[_Facts]:
     for fact in others:
         guess.take(fact.name, fact, f"it splits the rows into groups: {_values_text(fact)}", "low")
     for fact in too_fine:
+        many = "fractions" if fact.few else f"more than {_MAX_GROUPS} distinct values"
         guess.reasons[fact.name] = (
-            f"{fact.name!r} holds more than {_MAX_GROUPS} distinct values; "
+            f"{fact.name!r} holds {'lists' if fact.lists else many}; "
             "cut it into bands to use it as groups"
         )
     found = [*chosen, *others]
@@ -833,6 +848,8 @@ def _take_sensitive(guess: _Guess) -> list[_Facts]:
         why = f"No column holds between 2 and {_MAX_GROUPS} group names or codes."
         if too_fine:
             why = f"{guess.reasons[too_fine[0].name]}."
+        elif alone := [fact for fact in named if len(fact.distinct) == 1]:
+            why = f"{alone[0].name!r} holds {_values_text(alone[0])} only. {why}"
         guess.take("sensitive_features", None, why, "low")
     return found
 

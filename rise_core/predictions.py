@@ -25,9 +25,11 @@ MISSING = "(missing)"
 ENVIRONMENT = "environment"
 CORRECTNESS = "correctness"
 
+_NO_ROWS = "The table is empty: it has columns and no rows."
 # Pairs of labels whose positive class nobody would dispute, positive last, in lower case.
 _KNOWN_LABELS = (
     ("0", "1"),
+    ("0.0", "1.0"),
     ("-1", "1"),
     ("false", "true"),
     ("no", "yes"),
@@ -237,6 +239,8 @@ class Predictions:
         PredictionsError
             as in `from_columns`
         """
+        if not len(frame):
+            raise PredictionsError(_NO_ROWS)
         roles.check(frame.columns)
 
         def column(role: str) -> Any:
@@ -390,7 +394,7 @@ def _common_length(columns: Mapping[str, Any]) -> int:
         raise PredictionsError(f"All columns must have the same number of rows; came: {came}.")
     n_rows = next(iter(lengths.values()))
     if n_rows == 0:
-        raise PredictionsError("The table is empty: it has columns and no rows.")
+        raise PredictionsError(_NO_ROWS)
     return n_rows
 
 
@@ -407,15 +411,16 @@ def _binary_labels(
 
     codes, uniques = _factorize(column, "y_true")
     texts = [label_text(value) for value in uniques]
-    if len(texts) > 2:
-        shown = ", ".join(sorted(texts)[:5]) + (", …" if len(texts) > 5 else "")
+    distinct = list(dict.fromkeys(texts))  # 1 and "1" are one label
+    if len(distinct) > 2:
+        shown = ", ".join(sorted(distinct)[:5]) + (", …" if len(distinct) > 5 else "")
         raise PredictionsError(
-            f"y_true has {len(texts)} distinct values ({shown}); a binary label needs 2. "
+            f"y_true has {len(distinct)} distinct values ({shown}); a binary label needs 2. "
             "Choose the column that holds the label, or reduce it to two classes."
         )
-    if not texts:
+    if not distinct:
         raise PredictionsError("y_true holds missing values only; a binary label needs 2 classes.")
-    positive, negative = _choose_positive(texts, pos_label)
+    positive, negative = _choose_positive(distinct, pos_label)
     is_positive = np.array([*(text == positive for text in texts), -1], dtype=np.int8)
     labels = np.where(codes < 0, np.int8(-1), is_positive[codes]).astype(np.int8)
     seen = {text == positive for text in texts}

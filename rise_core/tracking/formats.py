@@ -12,7 +12,8 @@ import io
 import json
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ TABLE_SUFFIXES = (
 )  # fmt: skip
 """Endings of files that may hold a table."""
 
+_DECIMAL_COMMA = r"\s*[+-]?\d+(?:,\d+)?(?:[eE][+-]?\d+)?\s*"
 _MAX_UNPACKED = 2 << 30
 _MAX_CELLS = 400_000_000
 _SPLIT_NOTE = (
@@ -108,6 +110,8 @@ def _refuse_foreign(head: bytes, name: str) -> None:
         raise UnreadableTableError(
             f"{name} is a Git LFS pointer, not the table itself. Run `git lfs pull`, log it again."
         )
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise UnreadableTableError(f"{name} is UTF-16 text. Write it as UTF-8 or as parquet.")
     if b"\x00" in head:
         raise UnreadableTableError(
             f"{name} is a binary file of an unknown kind. "
@@ -127,7 +131,7 @@ def _read_parquet(file: Path, name: str) -> TableFile:
                     f"{name} holds {rows:,} rows of {columns} columns, too many to read at once. "
                     "Log the label, score and group columns only."
                 )
-            table = parquet.read()
+            table = _plain_types(parquet.read())
         raw = (table.schema.metadata or {}).get(ROLES_KEY)
         frame = table.to_pandas()
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -144,6 +148,25 @@ def _read_parquet(file: Path, name: str) -> TableFile:
         except ValueError:
             roles = None
     return TableFile(frame, (), roles if isinstance(roles, dict) else None)
+
+
+def _plain_types(table: Any) -> Any:
+    """Decimals as numbers, bytes as text: databases write both, and pandas knows neither."""
+    import pyarrow as pa
+
+    for place, field in enumerate(table.schema):
+        kind = field.type
+        if pa.types.is_decimal(kind):
+            # long codes stay decimals: as a float two of them could become one
+            wanted = pa.float64() if kind.scale > 0 else pa.int64() if kind.precision < 19 else None
+        elif pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+            wanted = pa.large_string()
+        else:
+            wanted = None
+        if wanted is not None:
+            with suppress(pa.ArrowInvalid):  # bytes that are no text, such as pictures
+                table = table.set_column(place, field.name, table.column(place).cast(wanted))
+    return table
 
 
 def _unpack(file: Path, name: str) -> bytes:
@@ -172,13 +195,13 @@ def _read_text(body: bytes, name: str) -> TableFile:
         ) from error
     if text.lstrip()[:1] in ("{", "["):
         return _read_json(text, name)
-    return TableFile(_read_csv(text, name))
+    return _read_csv(text, name)
 
 
 # ----------------------------------------------------------------------------------------- CSV
 
 
-def _read_csv(text: str, name: str) -> pd.DataFrame:
+def _read_csv(text: str, name: str) -> TableFile:
     header = text.split("\n", 1)[0]
     separator = max((",", ";", "\t", "|"), key=header.count)
     if separator not in header:
@@ -192,6 +215,8 @@ def _read_csv(text: str, name: str) -> pd.DataFrame:
             # pandas would quietly make row names of the first column and shift the others
             raise ValueError("its rows have more fields than its header has names")
         frame = pd.read_csv(io.StringIO(text), sep=separator, low_memory=False)
+        # before the search for hidden texts, which would keep "NA" beside "0,5"
+        note = "" if separator == "," else _read_decimal_commas(frame)
         codes = [
             place for place, column in enumerate(frame.columns) if _may_hide_text(frame[column])
         ]
@@ -207,7 +232,24 @@ def _read_csv(text: str, name: str) -> pd.DataFrame:
         raise UnreadableTableError(
             f"{name} cannot be read as CSV: {clean_text(error, 160)}. Write the table again."
         ) from error
-    return frame
+    return TableFile(frame, (note,) if note else ())
+
+
+def _read_decimal_commas(frame: pd.DataFrame) -> str:
+    """Make numbers of "0,5", where a comma separates no columns; what was read so, in words."""
+    read = []
+    for column in frame.columns:
+        if not pd.api.types.is_string_dtype(frame[column].dtype):
+            continue
+        texts = frame[column].dropna().astype(str)
+        if not texts.head(20).str.fullmatch(_DECIMAL_COMMA).all():
+            continue  # the first few tell without a look at each row
+        if texts.str.contains(",").any() and texts.str.fullmatch(_DECIMAL_COMMA).all():
+            frame[column] = pd.to_numeric(frame[column].str.replace(",", "."))
+            read.append(clean_text(column, 40))
+    if not read:
+        return ""
+    return f"Numbers with a decimal comma were read as numbers, in: {clean_text(', '.join(read))}."
 
 
 def _first_rows(text: str, separator: str) -> tuple[list[str], list[str]]:
@@ -298,17 +340,11 @@ def _json_frame(value: Any) -> tuple[pd.DataFrame, tuple[str, ...]]:
 
 def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
     """Text names, each once; lists of scores spread over columns (p → p_0, p_1)."""
-    names: list[str] = []
-    for column in frame.columns:
-        base = str(column).strip()
-        name, number = base, 1
-        while name in names:
-            number += 1
-            name = f"{base} ({number})"
-        names.append(name)
+    names = _each_once(frame.columns)
     frame = frame.copy(deep=False)
     frame.columns = pd.Index(names)
-    spread = [name for name in names if _list_width(frame[name])]
+    widths = {name: _list_width(frame[name]) for name in names}
+    spread = [name for name, width in widths.items() if width]
     if not spread:
         return frame
     parts: list[pd.DataFrame | pd.Series] = []
@@ -316,30 +352,61 @@ def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
         if name not in spread:
             parts.append(frame[name])
             continue
-        values = np.array(frame[name].tolist(), dtype="float64")
+        values = _as_matrix(frame[name], widths[name])
         if values.shape[1] == 1:
             parts.append(pd.Series(values[:, 0], index=frame.index, name=name))
         else:
             titles = [f"{name}_{place}" for place in range(values.shape[1])]
             parts.append(pd.DataFrame(values, index=frame.index, columns=titles))
-    return pd.concat(parts, axis=1)
+    whole = pd.concat(parts, axis=1)
+    whole.columns = pd.Index(_each_once(whole.columns))  # "p_0" may have been there beside "p"
+    return whole
+
+
+def _each_once(columns: Iterable[Any]) -> list[str]:
+    names: dict[str, None] = {}
+    for column in columns:
+        base = str(column).strip()
+        name, number = base, 1
+        while name in names:
+            number += 1
+            name = f"{base} ({number})"
+        names[name] = None
+    return list(names)
+
+
+_LIST = (list, tuple, np.ndarray)
 
 
 def _list_width(column: pd.Series) -> int:
-    """Length of the number lists in a column; 0 when it does not hold lists of one length."""
-    if column.dtype != object or not len(column):
+    """Length of the number lists in a column; 0 when it does not hold lists of one length.
+
+    A row may lack its list, or a list one of its numbers.
+    """
+    if column.dtype != object:
         return 0
-    first = column.iloc[0]
-    if not isinstance(first, (list, tuple, np.ndarray)) or not 1 <= len(first) <= 1000:
+    first = next((row for row in column if isinstance(row, _LIST)), ())
+    if not 1 <= len(first) <= 1000:
         return 0
     width = len(first)
     same = all(
-        isinstance(row, (list, tuple, np.ndarray))
-        and len(row) == width
-        and all(isinstance(cell, (int, float, np.number)) for cell in row)
+        len(row) == width
+        and all(cell is None or isinstance(cell, (int, float, np.number)) for cell in row)
+        if isinstance(row, _LIST)
+        else _is_gap(row)
         for row in column
     )
     return width if same else 0
+
+
+def _is_gap(value: object) -> bool:
+    return value is None or (isinstance(value, float) and bool(np.isnan(value)))
+
+
+def _as_matrix(column: pd.Series, width: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Rows of number lists as a matrix; a row without a list is missing throughout."""
+    gap = [np.nan] * width
+    return np.array([list(row) if isinstance(row, _LIST) else gap for row in column], "float64")
 
 
 def unsafe_reason(path: str) -> str | None:

@@ -378,3 +378,48 @@ def test_no_table_breaks_the_guess(columns: list[tuple[str, list[object]]]) -> N
     assert set(used) <= {name for name, _ in columns}
     assert len(used) == len(set(used))
     assert json.dumps(roles.to_dict())
+
+
+# --------------------------------------------------------------------- columns of odd content
+
+
+@pytest.mark.parametrize(
+    ("scores", "why"),
+    [
+        (["0,5", "0,25", "0,75", "1"], "texts such as '0,5'; log numbers"),
+        (["50%", "25%", "75%", "1%"], "texts such as '50%'"),
+        ([[0.5], [0.5, 0.5], [], [1.0]], "lists of different lengths"),
+        ([None, None, None, None], "missing values only"),
+    ],
+)
+def test_a_score_that_is_no_number_is_named(scores: list[object], why: str) -> None:
+    frame = pd.DataFrame({"y_true": [0, 1, 0, 1], "y_prob": scores, "sex": ["f", "m", "f", "m"]})
+    roles = guess_roles(frame)
+    assert roles.y_prob is None
+    with pytest.raises(ColumnError, match=f"'y_prob' is named like a score, but holds {why}"):
+        roles.check(frame.columns)
+
+
+@pytest.mark.parametrize(
+    ("sex", "why"),
+    [
+        (["f", "f", "f"], "'sex' holds 'f' only"),
+        ([0.5, 1.25, 0.5], "'sex' holds fractions; cut it into bands"),
+        ([["f"], ["m"], ["f"]], "'sex' holds lists"),
+    ],
+)
+def test_a_sensitive_column_that_is_no_group_says_why(sex: list[object], why: str) -> None:
+    frame = pd.DataFrame({"y_true": [0, 1, 1], "y_prob": [0.5, 0.25, 0.75], "sex": sex})
+    with pytest.raises(ColumnError, match=why):
+        guess_roles(frame).check(frame.columns)
+
+
+@pytest.mark.parametrize(
+    ("labels", "positive"),
+    [(["0.0", "1.0", "1.0"], "1.0"), ([0, "1", 1], "1"), (["0", 0.0, 1], "1")],
+)
+def test_one_label_in_several_spellings(labels: list[object], positive: str) -> None:
+    frame = pd.DataFrame({"y_true": labels, "y_prob": [0.25, 0.75, 0.5], "sex": ["f", "m", "m"]})
+    roles = guess_roles(frame)
+    assert (roles.y_true, roles.pos_label) == ("y_true", positive)
+    assert roles.confidence["y_true"] == "high"

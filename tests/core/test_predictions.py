@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from rise_core import ColumnError, Factor, Predictions, PredictionsError, evaluate
-from rise_core.columns import guess_roles
+from rise_core.columns import Roles, guess_roles
 from rise_core.predictions import MISSING, label_text
 
 # Imbalanced, with string labels: 3 of 10 are "granted". A swapped class changes every number.
@@ -503,3 +503,14 @@ def test_roles_that_the_table_does_not_fill(changes: dict[str, Any], message: st
     given = {**roles.to_dict(), "sensitive_features": ["sex"], "pos_label": "granted", **changes}
     with pytest.raises(ColumnError, match=re.escape(message)):
         Predictions.from_frame(frame(), type(roles).from_dict(given))
+
+
+@pytest.mark.parametrize("labels", [[0, "1", 1, "0"], ["0.0", "1.0", "1.0", "0.0"]])
+def test_one_label_in_several_spellings_is_one_class(labels: list[object]) -> None:
+    found = Predictions.from_columns(labels, [0.1, 0.9, 0.8, 0.2], sensitive_features=list("abab"))
+    assert found.y_true.tolist() == [0, 1, 1, 0]
+
+
+def test_a_frame_without_rows_says_so_before_its_roles_are_asked_for() -> None:
+    with pytest.raises(PredictionsError, match="The table is empty"):
+        Predictions.from_frame(pd.DataFrame({"y_true": []}), Roles())

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from rise_core.columns import guess_roles
@@ -147,6 +151,7 @@ def test_columns_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
         ("p.csv", b"a,b\n1,2\n1,2,3,4\n", "cannot be read as CSV"),
         ("p.csv", b"a,b\n1,2,3\n4,5,6\n", "more fields than its header"),
         ("p.csv", "größe,p\n1,2\n".encode("latin-1"), "not UTF-8"),
+        ("p.csv", "y,p\n1,2\n".encode("utf-16"), "UTF-16"),
         ("p.csv", b"\x89PNG\r\n\x1a\n\x00\x00", "binary file"),
         ("p.csv.gz", gzip.compress(b"y,p\n1,2\n" * 999)[:40], "cannot be unpacked"),
         ("p.csv.gz", b"\x1f\x8b" + b"\x00" * 50, "cannot be unpacked"),
@@ -185,3 +190,103 @@ def test_a_parquet_of_too_many_cells_is_refused(
     pd.DataFrame({"p": [0.5] * 6, "y": [1] * 6}).to_parquet(file)
     with pytest.raises(UnreadableTableError, match="6 rows of 2 columns"):
         read_table(file)
+
+
+# ---------------------------------------------------------------- what databases and Excel write
+
+
+def write_parquet(folder: Path, **columns: pa.Array) -> Path:
+    file = folder / "p.parquet"
+    pq.write_table(pa.table(columns), file)
+    return file
+
+
+def test_decimals_are_numbers_and_long_codes_stay_exact(tmp_path: Path) -> None:
+    score = [Decimal("0.125"), None, Decimal("0.900")]
+    code = [Decimal(10**19 + k) for k in range(3)]
+    frame = read_table(
+        write_parquet(
+            tmp_path,
+            y_true=pa.array([Decimal(1), Decimal(0), Decimal(1)], pa.decimal128(1, 0)),
+            y_prob=pa.array(score, pa.decimal128(6, 3)),
+            id=pa.array(code, pa.decimal128(20, 0)),
+        )
+    ).frame
+    assert frame["y_prob"].tolist()[::2] == [0.125, 0.9]
+    assert np.isnan(frame["y_prob"][1])
+    assert frame["y_true"].dtype.kind == "i"
+    assert frame["id"].tolist() == code
+
+
+def test_bytes_are_text_where_they_are_any(tmp_path: Path) -> None:
+    frame = read_table(
+        write_parquet(
+            tmp_path,
+            sex=pa.array(["weiblich ♀".encode(), None, b"m"]),
+            picture=pa.array([b"\x89PNG\xff", b"\xfe", b""]),
+        )
+    ).frame
+    assert frame["sex"].dropna().tolist() == ["weiblich ♀", "m"]
+    assert frame["picture"].tolist() == [b"\x89PNG\xff", b"\xfe", b""]
+
+
+def test_kinds_that_a_parquet_file_may_hold(tmp_path: Path) -> None:
+    """None of them stops the columns beside it."""
+    when = [datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2)]
+    found = read_table(
+        write_parquet(
+            tmp_path,
+            y_true=pa.array(["no", "yes"]).dictionary_encode(),
+            y_prob=pa.array([0.25, 0.75], pa.float32()),
+            sex=pa.array(["f", "m"], pa.large_string()),
+            when=pa.array(when, pa.timestamp("ms", "Europe/Berlin")),
+            info=pa.array([{"a": {"b": 1}}, None]),
+            words=pa.array([["x"], ["y", "z"]]),
+            pairs=pa.array([[("k", 1)], []], pa.map_(pa.string(), pa.int64())),
+            nothing=pa.nulls(2),
+        )
+    ).frame
+    assert found["y_prob"].tolist() == [0.25, 0.75]
+    assert found["when"].tolist() == when
+    roles = guess_roles(found)
+    assert (roles.y_true, roles.y_prob, roles.sensitive_features) == (
+        "y_true",
+        "y_prob",
+        ("sex", "when"),
+    )
+
+
+def test_decimal_commas_are_read_and_said(tmp_path: Path) -> None:
+    text = "y_true;y_prob;sex;zone\n1;0,75;m;A1\n0;;f;1,5 km\n0;1;f;NA\n1;1,5e-2;m;B\n"
+    found = read_table(write(tmp_path, "p.csv", text))
+    assert found.frame["y_prob"].dropna().tolist() == [0.75, 1, 0.015]
+    assert found.frame["zone"].tolist() == ["A1", "1,5 km", "NA", "B"]
+    (note,) = found.notes
+    assert "decimal comma" in note
+    assert note.endswith("in: y_prob.")
+    # between commas a comma decides nothing: the text stays text
+    quoted = read_table(write(tmp_path, "q.csv", 'y,p\n1,"0,75"\n0,"0,5"\n')).frame
+    assert quoted["p"].tolist() == ["0,75", "0,5"]
+
+
+def test_a_list_that_is_missing_is_a_missing_row(tmp_path: Path) -> None:
+    rows = [{"y": 1, "p": None}, {"y": 0, "p": [0.75, 0.25]}, {"y": 1, "p": [None, 0.5]}]
+    frame = read_table(write(tmp_path, "p.json", json.dumps(rows))).frame
+    assert frame["p_1"].tolist()[1:] == [0.25, 0.5]
+    assert frame["p_1"].isna().tolist() == [True, False, False]
+    assert frame["p_0"].isna().tolist() == [True, False, True]
+
+
+def test_spread_lists_do_not_hide_a_column_of_that_name(tmp_path: Path) -> None:
+    rows = [{"p": [0.25, 0.75], "p_1": "x"}, {"p": [0.5, 0.5], "p_1": "y"}]
+    frame = read_table(write(tmp_path, "p.json", json.dumps(rows))).frame
+    assert list(frame.columns) == ["p_0", "p_1", "p_1 (2)"]
+    assert frame["p_1 (2)"].tolist() == ["x", "y"]
+
+
+def test_columns_without_a_name(tmp_path: Path) -> None:
+    frame = read_table(write(tmp_path, "p.csv", ",y,\n0,1,a\n1,0,b\n")).frame
+    assert frame.columns.is_unique
+    assert frame.shape == (2, 3)
+    named = read_table(write_parquet(tmp_path, **{"": pa.array(["a"]), " ": pa.array(["b"])}))
+    assert list(named.frame.columns) == ["", " (2)"]
