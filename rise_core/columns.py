@@ -15,6 +15,7 @@ from typing import Any, Literal, cast
 import numpy as np
 import pandas as pd
 
+from rise_core.binning import checked_edges, edges_text, nice_edges
 from rise_core.exceptions import ColumnError
 
 __all__ = [
@@ -22,11 +23,13 @@ __all__ = [
     "Roles",
     "Scale",
     "as_probabilities",
+    "for_class",
     "guess_pos_label",
     "guess_roles",
     "label_text",
     "missing_column",
     "one_against_rest",
+    "recognised_scale",
     "to_probabilities",
 ]
 
@@ -90,6 +93,8 @@ _NEGATIVE_TO_POSITIVE = {
 }  # fmt: skip
 _SURE_PAIRS = frozenset({"0", "0.0", "-1", "false", "no", "n", "neg", "negative", "absent"})
 
+_SCALE_WORDS: Mapping[str, str] = {"percent": "percent", "logit": "logits"}
+
 ROLE_WORDS: Mapping[str, str] = {
     "y_true": "label",
     "y_prob": "score",
@@ -114,10 +119,20 @@ class Roles:
     environment, sample_weight, cluster, row_id : further columns, or None
     pos_label : text of the positive class (see `label_text`); None means "ask"
     scale : what the score column holds as it came: "probability" (in [0, 1]), "percent",
-        "logit", "decision" (hard predictions) or "unknown". Nothing is converted by itself; see
-        `to_probabilities`.
+        "logit", "decision" (hard predictions) or "unknown". Percent and logits are converted only
+        where `convert` says so.
     reasons : why, in plain words, by role; for the sensitive features by column name too
     confidence : "high", "medium" or "low", with the same keys
+    bins : column to the inner edges, ascending, at which its numbers are cut into bands, see
+        `rise_core.binning`; those of a column that is no sensitive feature rest unused
+    intersections : sensitive features that are crossed, each crossing a further feature
+    convert : whether a person has agreed to convert scores of that scale
+    table : path of the table in its run, where a person picked one of several
+
+    Raises
+    ------
+    ColumnError
+        edges that do not rise, or a crossing of fewer than two columns.
     """
 
     y_true: str | None = None
@@ -131,6 +146,26 @@ class Roles:
     scale: Scale = "probability"
     reasons: Mapping[str, str] = field(default_factory=dict)
     confidence: Mapping[str, Confidence] = field(default_factory=dict)
+    bins: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    intersections: tuple[tuple[str, ...], ...] = ()
+    convert: bool = False
+    table: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse bands and crossings that cannot be meant."""
+        if self.bins:
+            edges = {name: checked_edges(edges, name) for name, edges in self.bins.items()}
+            object.__setattr__(self, "bins", edges)
+        for names in self.intersections:
+            if len(names) < 2 or len(set(names)) < len(names):
+                raise ColumnError(
+                    f"An intersection needs two or more different columns; came {list(names)}."
+                )
+
+    @property
+    def unconverted(self) -> bool:
+        """Whether the scores are percent or logits, and nobody has agreed to convert them."""
+        return self.scale in ("percent", "logit") and not self.convert
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -186,17 +221,32 @@ class Roles:
         for name in self.columns():
             if name not in names:
                 raise missing_column(name, names)
+        for crossed in self.intersections:
+            if lacking := [name for name in crossed if name not in self.sensitive_features]:
+                raise ColumnError(
+                    f"The intersection {' × '.join(crossed)} needs {lacking[0]!r} among the "
+                    "sensitive features. Choose it there, or leave the intersection out."
+                )
         return self
 
     def corrected(self, **changes: Any) -> Roles:
         """Return a copy with some roles set by hand; their reason becomes "chosen by hand"."""
-        reasons = dict(self.reasons) | dict.fromkeys(changes, "chosen by hand")
+        by_hand = [*changes]
+        for name, edges in dict(changes.get("bins") or {}).items():
+            by_hand += [name] * (tuple(edges) != self.bins.get(name))
+        reasons = dict(self.reasons) | dict.fromkeys(by_hand, "chosen by hand")
         confidence: dict[str, Confidence] = dict(self.confidence)
-        confidence.update(dict.fromkeys(changes, "high"))
+        confidence.update(dict.fromkeys(by_hand, "high"))
         return replace(self, **(changes | {"reasons": reasons, "confidence": confidence}))
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-safe form, read back by `from_dict`."""
+        """JSON-safe form, read back by `from_dict`; what a person adds is there when added."""
+        added = {
+            "bins": {name: list(edges) for name, edges in self.bins.items()},
+            "intersections": [list(names) for names in self.intersections],
+            "convert": self.convert,
+            "table": self.table,
+        }
         return {
             "y_true": self.y_true,
             "y_prob": self.y_prob,
@@ -209,6 +259,7 @@ class Roles:
             "scale": self.scale,
             "reasons": dict(self.reasons),
             "confidence": dict(self.confidence),
+            **{name: value for name, value in added.items() if value},
         }
 
     @classmethod
@@ -218,7 +269,8 @@ class Roles:
         Raises
         ------
         ColumnError
-            when a role is not the name of a column (a text, or a list of texts for the groups).
+            when a role is not the name of a column (a text, or a list of texts for the groups), or
+            edges are no rising numbers.
         """
         if not isinstance(value, Mapping):
             raise ColumnError(
@@ -227,7 +279,7 @@ class Roles:
             )
         known: dict[str, Any] = {}
         for role in ("y_true", "y_prob", "environment", "sample_weight", "cluster", "row_id",
-                     "pos_label"):  # fmt: skip
+                     "pos_label", "table"):  # fmt: skip
             name = value.get(role)
             if name is not None and not isinstance(name, str):
                 raise ColumnError(
@@ -235,9 +287,12 @@ class Roles:
                 )
             known[role] = name
         groups = value.get("sensitive_features") or ()
-        groups = (groups,) if isinstance(groups, str) else tuple(groups)
-        if not all(isinstance(name, str) for name in groups):
-            raise ColumnError("'sensitive_features' must be a list of column names.")
+        groups = _names((groups,) if isinstance(groups, str) else groups, "sensitive_features")
+        bins, crossed = value.get("bins") or {}, value.get("intersections") or ()
+        if not isinstance(bins, Mapping):
+            raise ColumnError("'bins' must be an object such as {'age': [30, 45, 60]}.")
+        if not isinstance(crossed, list | tuple):
+            raise ColumnError("'intersections' must be a list such as [['sex', 'age']].")
         scale = value.get("scale", "probability")
         if scale not in ("probability", "percent", "logit", "decision", "unknown"):
             scale = "unknown"
@@ -251,7 +306,16 @@ class Roles:
                 for k, v in dict(value.get("confidence") or {}).items()
                 if v in ("high", "medium", "low")
             },
+            bins={str(name): edges for name, edges in bins.items()},
+            intersections=tuple(_names(names, "intersections") for names in crossed),
+            convert=value.get("convert") is True,
         )
+
+
+def _names(value: Any, role: str) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not all(isinstance(name, str) for name in value):
+        raise ColumnError(f"{role!r} must be a list of column names; came {value!r}.")
+    return tuple(value)
 
 
 def missing_column(name: str, columns: Iterable[object]) -> ColumnError:
@@ -366,7 +430,8 @@ def as_probabilities(frame: pd.DataFrame, roles: Roles) -> tuple[pd.DataFrame, R
     Raises
     ------
     ColumnError
-        when there is no score column, or hard predictions without a chosen positive class.
+        when there is no score column, hard predictions without a chosen positive class, or
+        percent or logits that all lie in [0, 1].
     """
     name = roles.column("y_prob")
     if name not in frame.columns:
@@ -378,16 +443,22 @@ def as_probabilities(frame: pd.DataFrame, roles: Roles) -> tuple[pd.DataFrame, R
             raise ColumnError(
                 f"{name!r} holds hard predictions. Choose the positive class to make them scores."
             )
-        known = frame[name].notna()
-        hits = frame[name].map(label_text) == roles.pos_label
-        scores = hits.astype("float64").where(known)
+        codes, kinds = pd.factorize(frame[name])
+        hits = [float(label_text(kind) == roles.pos_label) for kind in kinds]
+        scores = pd.Series(np.array([*hits, np.nan])[codes], index=frame.index)  # −1: missing
         done = f"{name!r} holds hard predictions; they are analysed as scores 0 and 1"
     else:
-        scores = to_probabilities(frame[name], roles.scale)
-        words = (
-            "percent, divided by 100" if roles.scale == "percent" else "logits, made probabilities"
-        )
-        done = f"{name!r} was taken for {words}"
+        values = frame[name].astype("float64")
+        if values.min() >= 0 and values.max() <= 1:
+            # one answer holds for many tables: in this one it would make nonsense, unseen
+            raise ColumnError(
+                f"The scores in {name!r} are said to be {_SCALE_WORDS[roles.scale]}; here they run "
+                f"from {values.min():.4g} to {values.max():.4g}, as probabilities do. Say what "
+                "they are."
+            )
+        scores = to_probabilities(values, roles.scale)
+        how = "divided by 100" if roles.scale == "percent" else "by the logistic function"
+        done = f"The scores in {name!r} were converted from {_SCALE_WORDS[roles.scale]}, {how}."
     return frame.assign(**{name: scores}), replace(roles, scale="probability"), done
 
 
@@ -431,6 +502,41 @@ def one_against_rest(
     binary = texts.where(texts.isna() | (texts == pos_label), rest)
     changed = roles.corrected(y_prob=y_prob, pos_label=pos_label)
     return frame.assign(**{label: binary}), replace(changed, scale="probability")
+
+
+def for_class(columns: Iterable[object], roles: Roles, pos_label: str) -> Roles:
+    """Choose the positive class, and the score that is named after it as the present one is not.
+
+    Parameters
+    ----------
+    columns : names of the table's columns
+    roles : its roles so far, such as with the score "p_dog"
+    pos_label : text of the class, such as "cat"; then the score becomes "p_cat" if there is one
+    """
+    present, ending = _plain(roles.y_prob or ""), "_" + _plain(pos_label)
+    changes: dict[str, Any] = {"pos_label": pos_label}
+    for name in map(str, columns):
+        stem = _plain(name).removesuffix(ending)
+        sibling = stem != _plain(name) and present.startswith(stem + "_")
+        if sibling and name not in (roles.y_prob, roles.y_true):
+            changes["y_prob"] = name
+            break
+    return roles.corrected(**changes)
+
+
+def recognised_scale(frame: pd.DataFrame, roles: Roles) -> Scale | None:
+    """What scores that are no probabilities look like: "percent" or "logit"; None if they are.
+
+    Also of scores that were called probabilities when they were logged.
+    """
+    if roles.scale in ("percent", "logit") or roles.convert:
+        return roles.scale if roles.unconverted else None
+    if roles.y_prob not in frame.columns or roles.scale == "decision":
+        return None
+    fact = _facts(str(roles.y_prob), frame[roles.y_prob])
+    if not fact.numeric or not np.isfinite([fact.low, fact.high]).all() or _within(fact, 0.0, 1.0):
+        return None
+    return "percent" if _within(fact, 0.0, 100.0) else "logit"
 
 
 # ---------------------------------------------------------------------------------- the guess
@@ -551,7 +657,8 @@ def guess_roles(frame: pd.DataFrame) -> Roles:
     Notes
     -----
     Whole numbers with at most 20 distinct values, and texts such as "001", count as group codes,
-    not as measurements.
+    not as measurements. A measurement whose name says that it is sensitive, such as an age, is
+    proposed as groups with round edges near its quartiles.
     """
     facts = [_facts(str(name), frame.iloc[:, place]) for place, name in enumerate(frame.columns)]
     guess = _Guess(facts)
@@ -563,7 +670,7 @@ def guess_roles(frame: pd.DataFrame) -> Roles:
     cluster = _take_named(guess, "cluster", _CLUSTER_NAMES, lambda fact: not fact.lists)
     _drop_results(guess)
     environment = _take_environment(guess)
-    sensitive = _take_sensitive(guess)
+    sensitive, bins = _take_sensitive(guess, frame)
     pos_label = _choose_pos_label(guess, frame, label, score)
     return Roles(
         y_true=label.name if label else None,
@@ -577,6 +684,7 @@ def guess_roles(frame: pd.DataFrame) -> Roles:
         scale=scale,
         reasons=guess.reasons,
         confidence=guess.confidence,
+        bins=bins,
     )
 
 
@@ -816,18 +924,24 @@ def _take_environment(guess: _Guess) -> _Facts | None:
     return None
 
 
-def _take_sensitive(guess: _Guess) -> list[_Facts]:
+def _take_sensitive(
+    guess: _Guess, frame: pd.DataFrame
+) -> tuple[list[_Facts], dict[str, tuple[float, ...]]]:
     named = guess.named(_SENSITIVE_NAMES)
     named += [
         fact for fact in guess.free
         if fact not in named and _sensitive_word(fact.plain)
     ]  # fmt: skip
-    chosen = [fact for fact in named if fact.groups and not fact.constant]
-    too_fine = [fact for fact in named if not fact.groups]
+    bins = _bands(named, frame)
+    chosen = [fact for fact in named if fact.name in bins or (fact.groups and not fact.constant)]
+    too_fine = [fact for fact in named if not fact.groups and fact.name not in bins]
     for fact in chosen:
-        guess.take(fact.name, fact,
-                   f"its name says sensitive feature, and it holds {_values_text(fact)}",
-                   "high")  # fmt: skip
+        holds, sure = f"it holds {_values_text(fact)}", "high"
+        if fact.name in bins:
+            edges = edges_text(bins[fact.name])
+            holds, sure = f"its numbers are cut near their quartiles, at {edges}", "medium"
+        guess.take(fact.name, fact, f"its name says sensitive feature, and {holds}",
+                   cast(Confidence, sure))  # fmt: skip
     others = [
         fact for fact in guess.free
         if fact.groups and not fact.constant and fact not in named
@@ -843,7 +957,7 @@ def _take_sensitive(guess: _Guess) -> list[_Facts]:
     found = [*chosen, *others]
     if found:
         first = guess.reasons[found[0].name]
-        guess.take("sensitive_features", None, first, "high" if chosen else "low")
+        guess.take("sensitive_features", None, first, guess.confidence[found[0].name])
     else:
         why = f"No column holds between 2 and {_MAX_GROUPS} group names or codes."
         if too_fine:
@@ -851,7 +965,20 @@ def _take_sensitive(guess: _Guess) -> list[_Facts]:
         elif alone := [fact for fact in named if len(fact.distinct) == 1]:
             why = f"{alone[0].name!r} holds {_values_text(alone[0])} only. {why}"
         guess.take("sensitive_features", None, why, "low")
-    return found
+    return found, bins
+
+
+def _bands(named: list[_Facts], frame: pd.DataFrame) -> dict[str, tuple[float, ...]]:
+    """Edges for the measurements among columns that are named like sensitive features."""
+    fine = [fact for fact in named if fact.numeric and not fact.groups and _measured(fact.plain)]
+    places = {str(name): place for place, name in enumerate(frame.columns)}
+    edges = {fact.name: nice_edges(frame.iloc[:, places[fact.name]].dropna()) for fact in fine}
+    return {name: found for name, found in edges.items() if found}
+
+
+def _measured(plain: str) -> bool:
+    """Whether a name says that numbers measure something; many codes of a race do not."""
+    return re.search(r"(^|_)(age|skin|sensitive|protected)(_|$)", plain) is not None
 
 
 def _sensitive_word(plain: str) -> bool:

@@ -14,12 +14,15 @@ from hypothesis import strategies as st
 from rise_core import Predictions
 from rise_core.columns import (
     Roles,
+    Scale,
     as_probabilities,
+    for_class,
     guess_pos_label,
     guess_roles,
     label_text,
     missing_column,
     one_against_rest,
+    recognised_scale,
     to_probabilities,
 )
 from rise_core.exceptions import ColumnError
@@ -162,13 +165,46 @@ def test_codes_are_groups_not_numbers(codes: list[object]) -> None:
     assert len(predictions.feature("race").labels) == len(codes)
 
 
-def test_a_fine_number_is_not_a_group_and_says_so() -> None:
-    frame = table(y_true=[0, 1], y_prob=scores(), age=np.arange(18, 18 + N))
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [("race", np.arange(1, 1 + N)), ("gender", [f"word {k}" for k in range(N)])],
+)
+def test_fine_codes_and_texts_are_no_groups_and_say_so(name: str, values: object) -> None:
+    frame = table(y_true=[0, 1], y_prob=scores(), **{name: values})
     roles = guess_roles(frame)
     assert roles.sensitive_features == ()
     assert "cut it into bands" in roles.reasons["sensitive_features"]
     with pytest.raises(ColumnError, match="cut it into bands"):
         roles.check(frame.columns)
+
+
+@pytest.mark.parametrize(
+    ("values", "edges"),
+    [
+        (np.arange(18, 18 + N), (30, 50, 60)),  # quartiles 32, 47, 62
+        (np.where(np.arange(N) % 10 == 0, np.nan, np.arange(N) / 4.0), (4, 8, 12)),
+        ([*range(30), *[None] * 30], (5, 15, 20)),  # quartiles 7, 15, 22
+    ],
+)
+def test_an_age_is_proposed_in_bands_with_round_edges(
+    values: object, edges: tuple[float, ...]
+) -> None:
+    frame = table(y_true=[0, 1], y_prob=scores(), age=values, sex=["f", "m", "m"])
+    roles = guess_roles(frame)
+    assert roles.sensitive_features == ("sex", "age")
+    assert dict(roles.bins) == {"age": edges}
+    assert ", ".join(f"{edge:g}" for edge in edges) in roles.reasons["age"]
+    assert roles.confidence["age"] == "medium"
+    assert Roles.from_dict(json.loads(json.dumps(roles.to_dict()))) == roles
+
+
+def test_few_ages_are_groups_as_they_are() -> None:
+    frame = table(y_true=[0, 1], y_prob=scores(), age=[20, 30, 40])
+    assert guess_roles(frame).bins == {}
+    alone = table(y_true=[0, 1], y_prob=scores(), age=np.arange(N))
+    assert guess_roles(alone).confidence["sensitive_features"] == "medium"
+    same = table(y_true=[0, 1], y_prob=scores(), age=[40.5])
+    assert guess_roles(same).sensitive_features == ()
 
 
 def test_features_and_constants_are_no_groups() -> None:
@@ -273,6 +309,60 @@ def test_roles_of_foreign_hands_are_checked(value: object) -> None:
         Roles.from_dict(value)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"bins": [30]},
+        {"bins": {"age": 30}},
+        {"bins": {"age": ["30"]}},
+        {"bins": {"age": []}},
+        {"bins": {"age": [45, 30]}},
+        {"bins": {"age": [30, float("nan")]}},
+        {"intersections": "sex"},
+        {"intersections": {"sex": "age"}},
+        {"intersections": ["sex, age"]},
+        {"intersections": [["sex"]]},
+        {"intersections": [["sex", "sex"]]},
+        {"intersections": [["sex", 3]]},
+        {"table": 3},
+    ],
+)
+def test_bands_and_crossings_of_foreign_hands_are_checked(value: dict[str, object]) -> None:
+    with pytest.raises(ColumnError):
+        Roles.from_dict(value)
+
+
+def test_what_a_person_added_is_read_back() -> None:
+    roles = Roles(
+        "y", "p", ("sex", "age"), pos_label="1", scale="percent",
+        bins={"age": (30.0, 45.0)}, intersections=(("sex", "age"),), convert=True,
+        table="test/p.csv",
+    )  # fmt: skip
+    assert Roles.from_dict(json.loads(json.dumps(roles.to_dict()))) == roles
+    # what was kept before there were bands is read as it was, and written as it was
+    plain = Roles("y", "p", ("sex",))
+    old = plain.to_dict()
+    assert not {"bins", "intersections", "convert", "table"} & set(old)
+    assert Roles.from_dict(old) == plain
+    assert Roles.from_dict({**old, "convert": "no"}).convert is False
+
+
+def test_a_crossing_needs_its_columns_among_the_sensitive_features() -> None:
+    roles = Roles("y", "p", ("sex",), intersections=(("sex", "age"),))
+    with pytest.raises(ColumnError, match="sex × age needs 'age' among the sensitive features"):
+        roles.check(["y", "p", "sex", "age"])
+    assert roles.corrected(sensitive_features=("sex", "age")).check(["y", "p", "sex", "age"])
+
+
+def test_edges_set_by_hand_say_so() -> None:
+    frame = table(y_true=[0, 1], y_prob=scores(), age=np.arange(N))
+    roles = guess_roles(frame)
+    same = roles.corrected(bins=dict(roles.bins))
+    assert same.reasons["age"] == roles.reasons["age"]
+    other = roles.corrected(bins={"age": (18.0, 40.0)})
+    assert (other.reasons["age"], other.confidence["age"]) == ("chosen by hand", "high")
+
+
 def test_foreign_roles_in_short_form() -> None:
     roles = Roles.from_dict({"y_true": "y", "y_prob": "p", "sensitive_features": "sex",
                              "scale": "weird", "confidence": {"y_true": "sky-high"}})  # fmt: skip
@@ -321,6 +411,51 @@ def test_conversion_to_probabilities() -> None:
     assert to_probabilities(pd.Series([0, 50, 100]), "percent").tolist() == [0, 0.5, 1]
     same = pd.Series([0.1])
     assert to_probabilities(same, "probability") is same
+
+
+@pytest.mark.parametrize("scale", ["percent", "logit"])
+def test_what_looks_like_probabilities_is_not_converted_again(scale: Scale) -> None:
+    frame = table(y_true=[0, 1], y_score=scores(0, 0.98), sex=["f", "m", "m"])
+    roles = Roles("y_true", "y_score", ("sex",), scale=scale, convert=True)
+    with pytest.raises(ColumnError, match=r"run from 0 to 0.98, as probabilities do"):
+        as_probabilities(frame, roles)
+
+
+@pytest.mark.parametrize(
+    ("values", "said", "seen"),
+    [
+        (scores(0, 100), "percent", "percent"),
+        (scores(0, 100), "probability", "percent"),  # logged under another name
+        (scores(-4, 4), "probability", "logit"),
+        (scores(0, 100), "unknown", "percent"),
+        (scores(0, 1), "probability", None),
+        (scores(0, 1), "logit", "logit"),
+        ([0, 5], "decision", None),
+        (["a", "b"], "probability", None),
+        ([1.0, np.inf], "probability", None),
+        ([None], "probability", None),
+    ],
+)
+def test_scores_that_are_no_probabilities_are_recognised(
+    values: object, said: Scale, seen: str | None
+) -> None:
+    frame = table(y_true=[0, 1], y_score=values, sex=["f", "m", "m"])
+    roles = Roles("y_true", "y_score", ("sex",), scale=said)
+    assert recognised_scale(frame, roles) == seen
+    assert recognised_scale(frame, roles.corrected(convert=True)) is None
+    assert recognised_scale(frame, roles.corrected(y_prob="gone", scale="probability")) is None
+
+
+def test_the_positive_class_takes_its_own_score_along() -> None:
+    columns = ["label", "p_cat", "p_dog", "feature_cat", "score"]
+    wide = Roles("label", "p_dog", ("sex",))
+    assert for_class(columns, wide, "cat").y_prob == "p_cat"
+    assert for_class(columns, wide, "dog").y_prob == "p_dog"
+    assert for_class(columns, wide, "owl").y_prob == "p_dog"
+    assert for_class(columns, wide, "cat").pos_label == "cat"
+    assert for_class(columns, Roles("label", "score", ("sex",)), "cat").y_prob == "score"
+    nested = ["label", "prob_0", "prob_1", "1"]
+    assert for_class(nested, Roles("label", "prob_1"), "0").y_prob == "prob_0"
 
 
 def test_hard_predictions_become_scores_and_say_so() -> None:
