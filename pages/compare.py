@@ -12,6 +12,7 @@ from rise_app.compare_views import FAIRNESS, section
 from rise_app.jobs import Jobs, rerun_when_done
 from rise_app.loaders import Analysis
 from rise_app.messages import as_text, show_error
+from rise_app.panels import show_panels
 from rise_app.picks import pick_runs
 from rise_core.exceptions import RiseError
 from rise_core.wording import METRICS
@@ -95,7 +96,7 @@ if not waiting:
     section(f"Differences to {baseline}")
     compare_views.show_differences(found, baseline, stage.theme)
 section("Curves on the same axes")
-compare_views.show_curves(found, stage.theme)
+show_panels(tuple(questions.items()), found.models, stage.theme)
 algorithms = {names[run.id]: str(run.algorithm) for run in runs if names[run.id] in models}
 if len(set(algorithms.values())) < len(algorithms):
     section("Seeds folded: mean and range of each algorithm")

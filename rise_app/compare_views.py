@@ -20,7 +20,7 @@ from rise_app.messages import problem_of
 from rise_app.runs_table import groups_text
 from rise_app.switches import RATES
 from rise_core import Comparison, Evaluation, compare
-from rise_core.charts import curve_legend, curve_panels, strip_domain, tradeoff_chart
+from rise_core.charts import strip_domain, tradeoff_chart
 from rise_core.charts.theme import ThemeName
 from rise_core.exceptions import RiseError
 from rise_core.reading import read_comparison
@@ -33,7 +33,6 @@ __all__ = [
     "ask_comparison",
     "facts",
     "section",
-    "show_curves",
     "show_differences",
     "show_folded",
     "show_matrix",
@@ -44,8 +43,6 @@ __all__ = [
 
 _SHOWN = ("accuracy", "dp", "md", "f_mean", "f_shift", "f_acc", "w1")
 FAIRNESS = tuple(key for key in _SHOWN if key != "accuracy")
-# Four side by side beside the sidebar on a laptop.
-_PANEL_WIDTH = 246
 _ENDS = ("low", "high", "null_low", "null_high")
 
 
@@ -252,15 +249,6 @@ def show_folded(found: Comparison, algorithms: Mapping[str, str]) -> None:
             for name in ("mean", "smallest", "largest")
         },
     )
-
-
-def show_curves(found: Comparison, theme: ThemeName) -> None:
-    """Show every model's curves on the same axes, as many side by side as fit."""
-    st.altair_chart(curve_legend(found.models, theme=theme), theme=None, width="stretch")
-    with st.container(horizontal=True, gap="small"):
-        for name, panel in curve_panels(found.models, theme=theme).items():
-            with st.container(width=_PANEL_WIDTH):
-                st.altair_chart(panel, theme=None, width="stretch", key=f"curve {name}")
 
 
 def section(text: str) -> None:

@@ -12,12 +12,11 @@ import streamlit as st
 
 from rise_app.jobs import Jobs, jobs, rerun_when_done
 from rise_app.loaders import Question
+from rise_app.panels import show_panels_in
 from rise_core import Evaluation
 from rise_core.calibration import Calibration, calibrate
 from rise_core.charts import (
     calibration_chart,
-    curve_legend,
-    curve_panels,
     strip_chart,
     strip_domain,
 )
@@ -136,16 +135,13 @@ def show_given_label(ev: Evaluation, question: Question, theme: ThemeName) -> No
     if not models:
         st.text("There are no rows.")
         return
-    st.altair_chart(curve_legend(models, theme=theme), theme=None, width="stretch")
     futures = {
         name: jobs().ask(("given label", question, name), partial(part.uncertainty, 300, 300))
         for name, part in models.items()
     }
     Jobs.settle(list(futures.values()), _PATIENCE_SECONDS)
-    panels = curve_panels(models, theme=theme, height=230)
-    for column, (name, panel) in zip(st.columns(len(models)), panels.items(), strict=True):
+    for name, column in show_panels_in(question, models, theme, height=230):
         with column:
-            st.altair_chart(panel, theme=None, width="stretch", key=f"label {name}")
             st.html(_label_note(models[name], futures[name]))
     st.dataframe(
         [

@@ -16,8 +16,9 @@ from rise_app.cards import section_html
 from rise_app.jobs import jobs
 from rise_app.loaders import Question
 from rise_app.messages import problem_of
+from rise_app.panels import show_panels
 from rise_core import Evaluation
-from rise_core.charts import curve_legend, curve_panels, heat_map, strip_domain
+from rise_core.charts import heat_map, strip_domain
 from rise_core.charts.theme import ThemeName
 from rise_core.environments import Drift, average_over, drift
 from rise_core.estimates import Estimate
@@ -47,7 +48,6 @@ MEAN = "mean over environments"
 _SHOWN = ("accuracy", "dp", "md", "f_mean", "f_shift", "f_acc", "w1")
 _REPLICATES = 200
 _POLL_SECONDS = 0.7
-_PANEL_WIDTH = 246
 # More environments than this are compared with the one that is held out, not with each other.
 _MOST_PAIRED = 6
 
@@ -107,18 +107,14 @@ def _known(future: Future[Uncertainty] | None) -> Uncertainty | None:
     return future.result()
 
 
-def show_curves(ev: Evaluation, held_out: str | None, theme: ThemeName) -> None:
+def show_curves(ev: Evaluation, question: Question, held_out: str | None, theme: ThemeName) -> None:
     """Show the curves of every environment on the same axes."""
     models = {
         # Long names are cut at the end.
         f"Held out: {label}" if label == held_out else label: part
         for label, part in ev.by_environment.items()
     }
-    st.altair_chart(curve_legend(models, theme=theme), theme=None, width="stretch")
-    with st.container(horizontal=True, gap="small"):
-        for name, panel in curve_panels(models, theme=theme).items():
-            with st.container(width=_PANEL_WIDTH):
-                st.altair_chart(panel, theme=None, width="stretch", key=f"environment {name}")
+    show_panels((question, held_out), models, theme)
 
 
 def _name(label: str, held_out: str | None) -> str:

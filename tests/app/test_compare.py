@@ -17,6 +17,7 @@ import pytest
 
 import rise_core
 from rise_app import compare_views
+from rise_app import panels as rise_panels
 from rise_app.compare_views import FAIRNESS
 from rise_core import Comparison, Evaluation
 from rise_core.columns import Roles
@@ -35,6 +36,7 @@ ROWS = 200
 HOSTILE = "<img src=x onerror=alert(1)>"
 MARKDOWN = "![x](https://example.org/x.png) :red[x]"
 ENGINE = rise_core.compare
+ENGINE_PANELS = rise_panels.curve_panels
 
 
 # --------------------------------------------------------------------------------- a store
@@ -437,6 +439,26 @@ def test_ranking_and_baseline_change_without_resampling_again(
 
 
 # ------------------------------------------------------------------------------ while it waits
+
+
+def test_curves_are_drawn_again_only_for_another_question(
+    open_compare: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[list[str]] = []
+
+    def counted(models: Mapping[str, Evaluation], **how: Any) -> Any:
+        made.append(list(models))
+        return ENGINE_PANELS(models, **how)
+
+    monkeypatch.setattr(rise_panels, "curve_panels", counted)
+    page = settled(open_compare("Bench", *THREE.values(), threshold="0.37"))
+    assert len(made) == 1
+    before = [rows for _, rows in panels(page)]
+    page = settled(page.choose("Compare with", "Mixup"))
+    assert len(made) == 1
+    assert all(a.equals(b) for a, b in zip(before, [rows for _, rows in panels(page)], strict=True))
+    settled(page.choose("Threshold", 0.38))
+    assert len(made) == 2
 
 
 def test_values_are_shown_while_intervals_are_drawn(
