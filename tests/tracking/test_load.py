@@ -210,38 +210,6 @@ def test_listings_are_few_and_not_deep(on_server, proxy, tmp_path) -> None:
     assert proxy.requests == []  # the run has ended: remembered
 
 
-@pytest.mark.filterwarnings("ignore")  # mlflow.models.evaluate warns of much that is its own
-def test_eval_results_table_of_mlflow_evaluate(sqlite_uri, frame, tmp_path, monkeypatch) -> None:
-    import mlflow
-    from mlflow.metrics import MetricValue
-
-    def hits(predictions, targets, metrics=None):  # type: ignore[no-untyped-def]
-        return MetricValue(scores=[float(p > 0.5) for p in predictions])
-
-    monkeypatch.chdir(tmp_path)
-    before = mlflow.get_tracking_uri()
-    mlflow.set_tracking_uri(sqlite_uri)
-    try:
-        with mlflow.start_run() as active:
-            mlflow.models.evaluate(
-                data=frame.assign(y_true=(frame["y_true"] == "yes").astype(int)),
-                predictions="y_prob",
-                targets="y_true",
-                extra_metrics=[
-                    mlflow.models.make_metric(eval_fn=hits, greater_is_better=True, name="hit")
-                ],
-                evaluator_config={"log_model_explainability": False},
-            )
-    finally:
-        mlflow.set_tracking_uri(before)
-    table = connect(sqlite_uri).load(active.info.run_id)
-    assert table.path == "eval_results_table.json"
-    assert (table.roles.y_true, table.roles.y_prob) == ("y_true", "y_prob")
-    assert table.roles.sensitive_features == ("sex", "region_code")
-    assert table.frame["y_prob"].tolist() == pytest.approx(frame["y_prob"].tolist(), abs=1e-9)
-    assert list(table.frame["region_code"]) == list(frame["region_code"])
-
-
 def test_tables_of_a_logged_model(workspace, frame, tmp_path) -> None:
     from mlflow.entities import LoggedModelOutput
 
