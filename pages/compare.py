@@ -11,9 +11,9 @@ from rise_app.cards import facts_html, title_html
 from rise_app.compare_views import FAIRNESS, section
 from rise_app.jobs import Jobs, rerun_when_done
 from rise_app.loaders import Analysis
-from rise_app.messages import as_text, show_error
+from rise_app.messages import show_error
 from rise_app.panels import show_panels
-from rise_app.picks import pick_runs
+from rise_app.picks import evaluate_picks, pick_runs
 from rise_core.exceptions import RiseError
 from rise_core.wording import METRICS
 
@@ -23,8 +23,8 @@ PATIENCE_SECONDS = 0.5
 stage = begin("Compare")
 
 picks = pick_runs(stage)
-runs, names, tables = picks.runs, picks.names, picks.tables
-if len(runs) < 2:
+tables = picks.tables
+if len(picks.runs) < 2:
     st.info("Pick at least two runs that can be read.")
     st.stop()
 
@@ -34,14 +34,8 @@ with stage.switches:
         switches.choose_attribute(loaders.attributes_in(tables.values())),
         switches.choose_settings(),
     )
-questions, models = {}, {}
-for run in runs:
-    name, (table, roles, predictions) = names[run.id], tables[run.id]
-    try:
-        questions[name] = loaders.question_of(run, table, roles, predictions, analysis)
-        models[name] = loaders.evaluation(questions[name], predictions)
-    except RiseError as error:
-        show_error(f"{as_text(name)} is left out.", error)
+picked = evaluate_picks(picks, analysis)
+questions, models = picked.questions, picked.evaluations
 if len(models) < 2:
     st.info("Fewer than two runs can be evaluated with these switches.")
     st.stop()
@@ -97,7 +91,7 @@ if not waiting:
     compare_views.show_differences(found, baseline, stage.theme)
 section("Curves on the same axes")
 show_panels(tuple(questions.items()), found.models, stage.theme)
-algorithms = {names[run.id]: str(run.algorithm) for run in runs if names[run.id] in models}
+algorithms = {name: str(run.algorithm) for name, run in picked.runs.items()}
 if len(set(algorithms.values())) < len(algorithms):
     section("Seeds folded: mean and range of each algorithm")
     compare_views.show_folded(found, algorithms)
@@ -105,9 +99,8 @@ if waiting:
     st.stop()
 section("Decision")
 references = {
-    names[run.id]: export.reference_of(stage.store, run, *tables[run.id][:2])
-    for run in runs
-    if names[run.id] in models
+    name: export.reference_of(stage.store, run, *tables[run.id][:2])
+    for name, run in picked.runs.items()
 }
 export.show_comparison_export(
     found, f"{title}, {place}" if place else title, fairness, baseline, references, algorithms

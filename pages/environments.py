@@ -11,9 +11,9 @@ from rise_app.cards import facts_html, title_html
 from rise_app.environment_views import INDICATORS, section
 from rise_app.jobs import Jobs
 from rise_app.loaders import ALL_ROWS, Analysis
-from rise_app.messages import as_text, show_error
-from rise_app.picks import pick_runs
+from rise_app.picks import evaluate_picks, pick_runs
 from rise_app.switches import RATES
+from rise_core import Evaluation
 from rise_core.exceptions import RiseError
 from rise_core.residuals import RESIDUALS
 from rise_core.wording import METRICS
@@ -23,24 +23,23 @@ PATIENCE_SECONDS = 1.0
 stage = begin("Environments")
 
 picks = pick_runs(stage)
-runs, names, tables = picks.runs, picks.names, picks.tables
 with stage.switches:
-    attribute = switches.choose_attribute(loaders.attributes_in(tables.values()))
+    attribute = switches.choose_attribute(loaders.attributes_in(picks.tables.values()))
     analysis = Analysis(ALL_ROWS, attribute, switches.choose_settings())
 
-questions, models, held_out = {}, {}, {}
-for run in runs:
-    name, (table, roles, predictions) = names[run.id], tables[run.id]
-    try:
-        question = loaders.question_of(run, table, roles, predictions, analysis)
-        ev = loaders.evaluation(question, predictions)
-        if not ev.by_environment:
-            raise RiseError("Its table has no environment column. Name one on the Diagnose page.")
-    except RiseError as error:
-        show_error(f"{as_text(name)} is left out.", error)
-        continue
-    questions[name], models[name] = question, ev
-    held_out[name] = run.environment if run.environment in ev.by_environment else None
+
+def has_environments(ev: Evaluation) -> None:
+    """Refuse a table without an environment column."""
+    if not ev.by_environment:
+        raise RiseError("Its table has no environment column. Name one on the Diagnose page.")
+
+
+picked = evaluate_picks(picks, analysis, has_environments)
+questions, models = picked.questions, picked.evaluations
+held_out = {
+    name: run.environment if run.environment in models[name].by_environment else None
+    for name, run in picked.runs.items()
+}
 if not models:
     st.info("Pick a run whose table has environments.")
     st.stop()

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
 
 from rise_app import loaders, switches
 from rise_app.bootstrap import Stage
-from rise_app.loaders import Loaded
+from rise_app.loaders import Analysis, Loaded, Question
 from rise_app.messages import as_text, show_error
+from rise_core import Evaluation
 from rise_core.exceptions import RiseError
 from rise_core.tracking import Experiment, Run
 
-__all__ = ["Picks", "model_names", "pick_runs"]
+__all__ = ["Models", "Picks", "evaluate_picks", "model_names", "pick_runs"]
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,41 @@ def pick_runs(stage: Stage) -> Picks:
     for run_id, problem in broken.items():
         show_error(f"{as_text(names[run_id])} is left out.", problem)
     return Picks(experiment, [run for run in runs if run.id in tables], names, tables)
+
+
+@dataclass(frozen=True)
+class Models:
+    """Picked runs that could be evaluated, by their short names, in the order chosen.
+
+    Attributes
+    ----------
+    runs, questions, evaluations : the run, what was asked of it, and the answer
+    """
+
+    runs: Mapping[str, Run]
+    questions: Mapping[str, Question]
+    evaluations: Mapping[str, Evaluation]
+
+
+def evaluate_picks(
+    picks: Picks, analysis: Analysis, check: Callable[[Evaluation], None] = lambda _: None
+) -> Models:
+    """Ask the same of every picked run; one that cannot answer is said and left out.
+
+    ``check`` may refuse an evaluation by a RiseError.
+    """
+    runs, questions, found = {}, {}, {}
+    for run in picks.runs:
+        name, (table, roles, predictions) = picks.names[run.id], picks.tables[run.id]
+        try:
+            question = loaders.question_of(run, table, roles, predictions, analysis)
+            ev = loaders.evaluation(question, predictions)
+            check(ev)
+        except RiseError as error:
+            show_error(f"{as_text(name)} is left out.", error)
+            continue
+        runs[name], questions[name], found[name] = run, question, ev
+    return Models(runs, questions, found)
 
 
 def model_names(runs: Sequence[Run]) -> dict[str, str]:
