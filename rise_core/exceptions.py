@@ -6,9 +6,12 @@ __all__ = [
     "ArtifactStoreError",
     "AuthenticationError",
     "ColumnError",
+    "FilterError",
+    "NestedTablesError",
     "NotMlflowError",
     "PredictionsError",
     "RiseError",
+    "ScaleError",
     "ServerUnreachableError",
     "TrackingError",
     "UnreadableTableError",
@@ -30,8 +33,16 @@ class ColumnError(RiseError, LookupError):
     """A named column is absent, or no column can play a role that is needed."""
 
 
+class ScaleError(ColumnError):
+    """The scores are percent or logits, and nobody has agreed to convert them."""
+
+
 class TrackingError(RiseError):
     """Something between this program and the MLflow store failed."""
+
+
+class FilterError(TrackingError):
+    """The store does not understand a filter, or an order, of runs."""
 
 
 class ServerUnreachableError(TrackingError):
@@ -52,3 +63,7 @@ class ArtifactStoreError(TrackingError):
 
 class UnreadableTableError(TrackingError):
     """A file of a run was fetched and holds no table of predictions that can be read."""
+
+
+class NestedTablesError(UnreadableTableError):
+    """A run holds no table of predictions itself; the runs nested in it may."""

@@ -8,13 +8,18 @@ from __future__ import annotations
 from rise_core.tracking.cache import TableCache, default_cache_dir
 from rise_core.tracking.entities import Experiment, Run, RunPage, Table, TableRef
 from rise_core.tracking.formats import read_table
+from rise_core.tracking.listing import Listing
+from rise_core.tracking.search import Order, Search
 from rise_core.tracking.store import Store, connect, where
 from rise_core.tracking.training import log_predictions
 
 __all__ = [
     "Experiment",
+    "Listing",
+    "Order",
     "Run",
     "RunPage",
+    "Search",
     "Store",
     "Table",
     "TableCache",

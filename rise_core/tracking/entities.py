@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -11,10 +11,33 @@ import pandas as pd
 
 from rise_core.columns import Roles
 
-__all__ = ["TABLE_TAG", "Experiment", "Run", "RunPage", "Table", "TableRef", "logged_tables"]
+__all__ = [
+    "ALGORITHM",
+    "DATASET",
+    "ENVIRONMENT",
+    "PARENT_TAG",
+    "SEED",
+    "TABLE_TAG",
+    "Experiment",
+    "Run",
+    "RunPage",
+    "Table",
+    "TableRef",
+    "fact",
+    "fact_source",
+    "logged_tables",
+]
 
 TABLE_TAG = "rise.predictions"
 """Tag by which `log_predictions` says path, size and digest of the table it wrote."""
+PARENT_TAG = "mlflow.parentRunId"
+"""Tag of a nested run: the run it is nested in."""
+
+# Tags or parameters that say a fact of a run, the likeliest first.
+DATASET = ("dataset", "dataset_name", "data", "data_name")
+ALGORITHM = ("algorithm", "algo", "model", "model_name", "model_type", "estimator_name")
+ENVIRONMENT = ("environment", "env", "test_env", "test_envs", "domain")
+SEED = ("seed", "random_state", "random_seed", "trial_seed")
 
 
 @dataclass(frozen=True)
@@ -136,6 +159,27 @@ class Table:
     run_id: str
     notes: tuple[str, ...] = ()
     roles_from: str = "guessed"
+
+
+def fact(names: tuple[str, ...], tags: Mapping[str, str], params: Mapping[str, str]) -> str | None:
+    """Return the first that is said of some names, a tag before a parameter; None for nothing."""
+    return next((source[name] for _, name, source in _said(names, tags, params)), None)
+
+
+def fact_source(
+    names: tuple[str, ...], tags: Mapping[str, str], params: Mapping[str, str]
+) -> str | None:
+    """Return where `fact` found it, in the words of MLflow's filters: "tags.`dataset`"."""
+    return next((f"{kind}.`{name}`" for kind, name, _ in _said(names, tags, params)), None)
+
+
+def _said(
+    names: tuple[str, ...], tags: Mapping[str, str], params: Mapping[str, str]
+) -> Iterator[tuple[str, str, Mapping[str, str]]]:
+    for name in names:
+        for kind, source in (("tags", tags), ("params", params)):
+            if source.get(name):
+                yield kind, name, source
 
 
 def logged_tables(tags: Mapping[str, str]) -> tuple[TableRef, ...]:

@@ -23,6 +23,8 @@ from rise_core.exceptions import (
     ArtifactStoreError,
     AuthenticationError,
     ColumnError,
+    FilterError,
+    NestedTablesError,
     RiseError,
     TrackingError,
     UnreadableTableError,
@@ -31,11 +33,17 @@ from rise_core.tracking import client as mlflow_client
 from rise_core.tracking.address import Address, clean_text, parse_address, redact
 from rise_core.tracking.cache import CacheEntry, TableCache, file_digest
 from rise_core.tracking.entities import (
+    ALGORITHM,
+    DATASET,
+    ENVIRONMENT,
+    PARENT_TAG,
+    SEED,
     Experiment,
     Run,
     RunPage,
     Table,
     TableRef,
+    fact,
     logged_tables,
 )
 from rise_core.tracking.files import RunFiles, open_files, read_json_object, safe_path
@@ -54,6 +62,7 @@ DEFAULT_MAX_BYTES = 512 << 20
 _FRESH_SECONDS = 30.0
 _MAX_TRIED = 5
 _MAX_MODELS = 3
+_NOT_UNDERSTOOD = ("INVALID_PARAMETER_VALUE", "BAD_REQUEST")
 
 T = TypeVar("T")
 
@@ -209,20 +218,38 @@ class Store:
         order_by : MLflow's order clauses; newest first by default
         max_results : runs a page, 1 to 50,000
         page_token : `RunPage.next_token` of the page before
+
+        Raises
+        ------
+        FilterError
+            the store does not understand the filter or the order.
+        TrackingError
+            it does not answer, or refuses.
         """
         ids = [experiment_ids] if isinstance(experiment_ids, str) else list(experiment_ids)
         if not ids:
             return RunPage(())
-        page = self.ask(
-            "Listing the runs" + (f" with the filter {clean_text(filter, 80)!r}" if filter else ""),
-            lambda: self.client.search_runs(
-                ids,
-                filter_string=filter,
-                max_results=max_results,
-                order_by=list(order_by),
-                page_token=page_token,
-            ),
-        )
+
+        def search() -> Any:
+            try:
+                return self.client.search_runs(
+                    ids,
+                    filter_string=filter,
+                    max_results=max_results,
+                    order_by=list(order_by),
+                    page_token=page_token,
+                )
+            except Exception as error:
+                if getattr(error, "error_code", "") not in _NOT_UNDERSTOOD:
+                    raise
+                asked = f"the filter {clean_text(filter, 120)}" if filter else f"{order_by}"
+                raise FilterError(
+                    f"{self.label} does not understand {asked}\n{clean_text(error, 300)}\n"
+                    "A filter looks like: metrics.auc > 0.8 and tags.dataset = 'adult'. "
+                    "Text stands in quotes; there is an and, and no or."
+                ) from error
+
+        page = self.ask("Listing the runs", search)
         return RunPage(tuple(_run(entity) for entity in page), page.token or None)
 
     def run(self, run_id: str) -> Run:
@@ -323,11 +350,7 @@ class Store:
             return self._load(run, ref, max_bytes, roles, refresh)
         refs = self.tables(run)
         if not refs:
-            raise UnreadableTableError(
-                f"Run {clean_text(run.name, 60)!r} has no table of predictions: none of its files "
-                "is parquet, CSV, JSON or JSON lines. Log one with rise_core.tracking."
-                "log_predictions(y_true, y_prob, sensitive_features=…)."
-            )
+            raise self._without_table(run)
         first: Table | None = None
         failure: RiseError | None = None
         for ref in refs[:_MAX_TRIED]:
@@ -424,6 +447,22 @@ class Store:
         return None
 
     # ------------------------------------------------------------------------------ private
+
+    def _without_table(self, run: Run) -> UnreadableTableError:
+        name = clean_text(run.name, 60)
+        nested = self.runs(
+            run.experiment_id, filter=f"tags.`{PARENT_TAG}` = '{run.id}'", max_results=1
+        )
+        if nested.runs:
+            return NestedTablesError(
+                f"Run {name!r} has no table of predictions itself: the runs nested in it hold "
+                "them. Choose one of those."
+            )
+        return UnreadableTableError(
+            f"Run {name!r} has no table of predictions: none of its files is parquet, CSV, JSON "
+            "or JSON lines. Log one with rise_core.tracking."
+            "log_predictions(y_true, y_prob, sensitive_features=…)."
+        )
 
     def _as_run(self, run: Run | str) -> Run:
         return self.run(run) if isinstance(run, str) else run
@@ -603,10 +642,9 @@ class Store:
                 f"{what}: {self.label} refuses it for this user. Ask for the permission, or "
                 "use other credentials."
             )
-        if code in ("INVALID_PARAMETER_VALUE", "BAD_REQUEST"):
+        if code in _NOT_UNDERSTOOD:
             return TrackingError(
-                f"{what}: {self.label} does not understand it: {clean_text(error, 200)} "
-                "A filter looks like: tags.dataset = 'adult' and metrics.auc > 0.8"
+                f"{what}: {self.label} does not understand it: {clean_text(error, 200)}"
             )
         try:
             check(self.address, self._timeout)
@@ -683,11 +721,6 @@ def _stamp(run: Run) -> dict[str, Any]:
 
 # ------------------------------------------------------------------ MLflow's entities to ours
 
-_DATASET = ("dataset", "dataset_name", "data", "data_name")
-_ALGORITHM = ("algorithm", "algo", "model", "model_name", "model_type", "estimator_name")
-_ENVIRONMENT = ("environment", "env", "test_env", "test_envs", "domain")
-_SEED = ("seed", "random_state", "random_seed", "trial_seed")
-
 
 def _time(millis: int | None) -> datetime | None:
     return datetime.fromtimestamp(millis / 1000, UTC) if millis else None
@@ -714,27 +747,19 @@ def _run(entity: Any) -> Run:
         status=str(info.status),
         start_time=_time(info.start_time),
         end_time=_time(info.end_time),
-        dataset=_fact(_DATASET, tags, params) or _input_name(entity),
-        algorithm=_fact(_ALGORITHM, tags, params) or name,
-        environment=_fact(_ENVIRONMENT, tags, params),
-        seed=_fact(_SEED, tags, params),
+        dataset=fact(DATASET, tags, params) or _input_name(entity),
+        algorithm=fact(ALGORITHM, tags, params) or name,
+        environment=fact(ENVIRONMENT, tags, params),
+        seed=fact(SEED, tags, params),
         params=params,
         tags=tags,
         metrics={key: _metric(value) for key, value in data.metrics.items()},
         artifact_uri=str(info.artifact_uri or ""),
-        parent_id=tags.get("mlflow.parentRunId"),
+        parent_id=tags.get(PARENT_TAG),
         user=str(info.user_id or tags.get("mlflow.user") or ""),
         model_ids=_model_ids(entity),
         deleted=info.lifecycle_stage == "deleted",
     )
-
-
-def _fact(names: tuple[str, ...], tags: Mapping[str, str], params: Mapping[str, str]) -> str | None:
-    for name in names:
-        for source in (tags, params):
-            if value := source.get(name):
-                return str(value)
-    return None
 
 
 def _input_name(entity: Any) -> str | None:
