@@ -13,10 +13,13 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from rise_app.cards import reading_html, section_html
-from rise_app.jobs import jobs
+from rise_app.address import linked
+from rise_app.cards import facts_html, reading_html, section_html, title_html
+from rise_app.export import show_comparison_export
+from rise_app.jobs import Jobs, jobs, rerun_when_done
 from rise_app.loaders import ALL_ROWS, Question
-from rise_app.messages import problem_of
+from rise_app.messages import problem_of, show_error
+from rise_app.panels import show_panels
 from rise_app.runs_table import groups_text
 from rise_app.switches import RATES
 from rise_core import Comparison, Evaluation, compare
@@ -24,29 +27,102 @@ from rise_core.charts import strip_domain, tradeoff_chart
 from rise_core.charts.theme import ThemeName
 from rise_core.exceptions import RiseError
 from rise_core.reading import read_comparison
+from rise_core.report import RunReference
 from rise_core.report.html import strip_html
 from rise_core.residuals import RESIDUALS
 from rise_core.wording import METRICS, format_short
 
-__all__ = [
-    "FAIRNESS",
-    "ask_comparison",
-    "facts",
-    "section",
-    "show_differences",
-    "show_folded",
-    "show_matrix",
-    "show_summary",
-    "show_tradeoff",
-    "where",
-]
+__all__ = ["FAIRNESS", "show_comparison"]
 
+# Small comparisons are done by then, and the page is drawn once.
+_PATIENCE_SECONDS = 0.5
 _SHOWN = ("accuracy", "dp", "md", "f_mean", "f_shift", "f_acc", "w1")
 FAIRNESS = tuple(key for key in _SHOWN if key != "accuracy")
 _ENDS = ("low", "high", "null_low", "null_high")
 
 
-def ask_comparison(
+def show_comparison(
+    title: str,
+    questions: Mapping[str, Question],
+    models: Mapping[str, Evaluation],
+    theme: ThemeName,
+    references: Mapping[str, RunReference],
+    algorithms: Mapping[str, str],
+) -> None:
+    """Show models side by side: values at once, what needs resampling when it is there.
+
+    Parameters
+    ----------
+    title : of the page and the report
+    questions, models : what was asked of each model, and the answer, by its name
+    references : what the report says of where a model comes from, by its name
+    algorithms : the algorithm of each model; seeds of one are folded
+    """
+    values, comparison = _ask(questions, models)
+    Jobs.settle([comparison], _PATIENCE_SECONDS)
+    waiting = not comparison.done()
+    if waiting and not values.done():
+        st.html(title_html(title))
+        rerun_when_done(values, "Matching the rows of the models …")
+        return
+    try:
+        found = values.result() if waiting else comparison.result()
+    except RiseError as error:
+        show_error("These models cannot be compared.", error)
+        return
+
+    place = _where(questions)
+    st.html(title_html(title, place) + facts_html(_facts_of(found)))
+    fairness, baseline = _choose_view(found)
+    _show_matrix(found, fairness, theme)
+    left, right = st.columns(2, gap="large")
+    with left:
+        _section("Trade-off")
+        _show_tradeoff(found, fairness, theme)
+    with right:
+        if waiting:
+            _section("What the numbers support")
+            rerun_when_done(comparison, "Resampling all models together, for intervals …")
+        else:
+            _show_summary(found, fairness)
+    if not waiting:
+        _section(f"Differences to {baseline}")
+        _show_differences(found, baseline, theme)
+    _section("Curves on the same axes")
+    show_panels(tuple(questions.items()), found.models, theme)
+    if len(set(algorithms.values())) < len(algorithms):
+        _section("Seeds folded: mean and range of each algorithm")
+        _show_folded(found, algorithms)
+    if not waiting:
+        _section("Decision")
+        report = f"{title}, {place}" if place else title
+        show_comparison_export(found, report, fairness, baseline, references, algorithms)
+
+
+def _choose_view(found: Comparison) -> tuple[str, str]:
+    """Choose the fairness indicator to look at, and the model that all are compared with."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        fairness = linked(
+            st.selectbox,
+            "Fairness by",
+            list(FAIRNESS),
+            "by",
+            default="w1",
+            width=220,
+            format_func=lambda key: f"{METRICS[key].name}, {METRICS[key].meaning}",
+        )
+        baseline = linked(
+            st.selectbox,
+            "Compare with",
+            list(found.models),
+            "baseline",
+            default=next(iter(found.models)),
+            width=260,
+        )
+    return fairness, baseline
+
+
+def _ask(
     questions: Mapping[str, Question], models: Mapping[str, Evaluation]
 ) -> tuple[Future[Comparison], Future[Comparison]]:
     """Begin to compare models, by name: their values alone, and with all resamples."""
@@ -68,13 +144,13 @@ def _compared(work: Callable[[], Comparison]) -> Comparison:
         raise RiseError(problem_of(error)) from error
 
 
-def where(questions: Mapping[str, Question]) -> str:
+def _where(questions: Mapping[str, Question]) -> str:
     """Return the environment that is compared, where it is one for all models."""
     found = {question.environment for question in questions.values()} - {ALL_ROWS}
     return found.pop() if len(found) == 1 else ""
 
 
-def facts(found: Comparison) -> dict[str, str]:
+def _facts_of(found: Comparison) -> dict[str, str]:
     """Return what the compared numbers stand on."""
     first = next(iter(found.models.values()))
     baselines = {f"{ev.majority_accuracy:.3f}" for ev in found.models.values()}
@@ -96,7 +172,7 @@ def _how(found: Comparison) -> str:
     return "the same in every model" if found.paired else "not paired"
 
 
-def show_matrix(found: Comparison, by: str, theme: ThemeName) -> None:
+def _show_matrix(found: Comparison, by: str, theme: ThemeName) -> None:
     """Show all indicators of all models, best first by one of them."""
     table = found.table
     order = [str(name) for name in found.ranking(by)["model"]]
@@ -165,12 +241,12 @@ def _cell(row: dict[str, Any], domain: tuple[float, float]) -> str:
     return f'<td{faint} title="{escape(sentence)}"><b>{format_short(row["value"])}</b>{strip}</td>'
 
 
-def show_summary(found: Comparison, fairness: str) -> None:
+def _show_summary(found: Comparison, fairness: str) -> None:
     """Say in words what the intervals support."""
     st.html(reading_html(read_comparison(found, fairness), "What the numbers support"))
 
 
-def show_tradeoff(found: Comparison, fairness: str, theme: ThemeName) -> None:
+def _show_tradeoff(found: Comparison, fairness: str, theme: ThemeName) -> None:
     """Show accuracy against a fairness indicator."""
     rows = found.tradeoff(fairness)
     if not np.isfinite(rows["x"]).any():
@@ -181,7 +257,7 @@ def show_tradeoff(found: Comparison, fairness: str, theme: ThemeName) -> None:
     st.caption("Scroll to zoom, drag to move, double-click to go back.")
 
 
-def show_differences(found: Comparison, baseline: str, theme: ThemeName) -> None:
+def _show_differences(found: Comparison, baseline: str, theme: ThemeName) -> None:
     """Show every model's difference to one of them."""
     table = found.against(baseline)
     if table.empty:
@@ -235,7 +311,7 @@ def _difference(row: dict[str, Any], reach: float) -> str:
     return f'<td{quiet} title="{escape(sentence)}"><b>{shown}</b>{strip}</td>'
 
 
-def show_folded(found: Comparison, algorithms: Mapping[str, str]) -> None:
+def _show_folded(found: Comparison, algorithms: Mapping[str, str]) -> None:
     """Show mean and range over the seeds of every algorithm."""
     folded = found.fold(algorithms)
     st.dataframe(
@@ -251,6 +327,6 @@ def show_folded(found: Comparison, algorithms: Mapping[str, str]) -> None:
     )
 
 
-def section(text: str) -> None:
+def _section(text: str) -> None:
     """Draw a small heading."""
     st.html(section_html(text))
