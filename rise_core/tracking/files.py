@@ -48,6 +48,9 @@ class RunFiles(Protocol):
     def fetch(self, path: str, target: Path) -> None:
         """Copy a file to `target`."""
 
+    def put(self, source: Path, path: str) -> None:
+        """Copy `source` into the run, as `path`."""
+
 
 def safe_path(path: str) -> str:
     """Return a path of a run in plain form.
@@ -145,6 +148,12 @@ class LocalFiles:
         """Copy a file to `target`."""
         target.write_bytes(self.local(path).read_bytes())
 
+    def put(self, source: Path, path: str) -> None:
+        """Copy `source` into the run's folder, which a run without files does not have yet."""
+        target = self._resolve(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(source.read_bytes())
+
     def _elsewhere(self) -> ArtifactStoreError:
         if self._address.path is None:
             return ArtifactStoreError(
@@ -201,6 +210,10 @@ class RemoteFiles:
         """Download a file; one request, since its size is known from the listing."""
         # `download_artifacts` would list the folder once more for each file
         self._repository._download_file(path, str(target))
+
+    def put(self, source: Path, path: str) -> None:
+        """Upload `source`, whose name must be that of `path`."""
+        self._repository.log_artifact(str(source), posixpath.dirname(path) or None)
 
 
 def read_json_object(files: RunFiles, path: str) -> dict[str, Any] | None:

@@ -7,6 +7,7 @@ program is still writing, and runs with the tag ``rise.locked`` are left alone.
 from __future__ import annotations
 
 import json
+import posixpath
 import tempfile
 import time
 from collections.abc import Mapping
@@ -20,7 +21,7 @@ from rise_core.evaluation import Evaluation
 from rise_core.exceptions import TrackingError
 from rise_core.tracking.address import clean_text
 from rise_core.tracking.entities import Run
-from rise_core.tracking.files import RunFiles
+from rise_core.tracking.files import RunFiles, open_files
 from rise_core.tracking.store import ROLES_TAG, Store
 from rise_core.tracking.training import METRIC_PREFIX
 from rise_core.uncertainty import Uncertainty
@@ -328,11 +329,13 @@ def _report_there(store: Store, run: Run) -> str:
 
 
 def _log_report(store: Store, planned: Plan) -> None:
-    folder, _, name = REPORT_PATH.rpartition("/")
+    # Not through MLflow's client: that keeps for each run the way to its files that was used
+    # first in this process, with the login of whoever used it.
+    files = open_files(planned.run.artifact_uri, store.address)
     with tempfile.TemporaryDirectory(prefix="rise-") as place:
-        file = Path(place) / name
+        file = Path(place) / posixpath.basename(REPORT_PATH)
         file.write_text(planned.report or "", "utf-8")
-        store.client.log_artifact(planned.run.id, str(file), folder)
+        files.put(file, REPORT_PATH)
 
 
 def _log(store: Store, planned: Plan) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pwd
+import secrets
 import shutil
 import signal
 import socket
@@ -49,6 +50,38 @@ def mlflow_server(
     with _process(command, log, cwd=folder, env=variables | environment) as process:
         wait_until(lambda: _answers(f"{url}/health"), process, log)
         yield url
+
+
+ADMIN, PASSWORD = "admin", "a long enough word 1"
+
+
+@contextlib.contextmanager
+def guarded_server(folder: Path) -> Iterator[str]:
+    """Run a server that wants a login; who is none of its admins may read; yields its address."""
+    settings = folder / "auth.ini"
+    settings.write_text(
+        "[mlflow]\ndefault_permission = READ\n"
+        f"database_uri = sqlite:///{folder}/users.db\nadmin_username = {ADMIN}\n"
+        "authorization_function = mlflow.server.auth:authenticate_request_basic_auth\n"
+        "grant_default_workspace_access = false\n"
+        "auth_cache_ttl_seconds = 60\n"  # else each request hashes the password anew, slowly
+    )
+    with mlflow_server(
+        folder, "--app-name", "basic-auth",
+        MLFLOW_AUTH_CONFIG_PATH=str(settings), MLFLOW_AUTH_ADMIN_PASSWORD=PASSWORD,
+        MLFLOW_FLASK_SERVER_SECRET_KEY=secrets.token_hex(),
+    ) as url:  # fmt: skip
+        yield url
+
+
+def as_admin(url: str, what: str, method: str = "POST", **values: str) -> None:
+    """Ask a guarded server for something that its admin may do."""
+    import requests
+
+    answer = requests.request(
+        method, f"{url}/api/2.0/mlflow/{what}", json=values, auth=(ADMIN, PASSWORD), timeout=30
+    )
+    assert answer.status_code == 200, answer.text
 
 
 def _answers(url: str) -> bool:

@@ -6,7 +6,6 @@ import datetime
 import http.server
 import ipaddress
 import os
-import secrets
 import ssl
 import sys
 import time
@@ -15,7 +14,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import requests
 
 from rise_core import Predictions, evaluate, evaluate_predictions
 from rise_core.exceptions import (
@@ -26,7 +24,15 @@ from rise_core.exceptions import (
 from rise_core.tracking import Store, connect, log_predictions, where
 from rise_core.tracking.writing import plan, write
 from tests.tracking.conftest import Workspace, _workspace, send
-from tests.tracking.servers import mlflow_server, postgresql, postgresql_programs
+from tests.tracking.servers import (
+    ADMIN,
+    PASSWORD,
+    as_admin,
+    guarded_server,
+    mlflow_server,
+    postgresql,
+    postgresql_programs,
+)
 
 
 def log(workspace: Workspace, frame, name: str = "erm", **tags: str) -> str:
@@ -46,40 +52,18 @@ def assert_evaluates(store: Store, run_id: str, frame) -> None:
 
 # -------------------------------------------------------------------------------------- login
 
-ADMIN, PASSWORD = "admin", "a long enough word 1"
-
 
 @pytest.fixture(scope="module")
 def guarded_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of a server that wants a login."""
     pytest.importorskip("flask_wtf", reason="mlflow's basic-auth needs Flask-WTF")
-    folder = tmp_path_factory.mktemp("basic-auth")
-    settings = folder / "auth.ini"
-    settings.write_text(
-        "[mlflow]\ndefault_permission = READ\n"
-        f"database_uri = sqlite:///{folder}/users.db\nadmin_username = {ADMIN}\n"
-        "authorization_function = mlflow.server.auth:authenticate_request_basic_auth\n"
-        "grant_default_workspace_access = false\n"
-        "auth_cache_ttl_seconds = 60\n"  # else each request hashes the password anew, slowly
-    )
-    with mlflow_server(
-        folder, "--app-name", "basic-auth",
-        MLFLOW_AUTH_CONFIG_PATH=str(settings), MLFLOW_AUTH_ADMIN_PASSWORD=PASSWORD,
-        MLFLOW_FLASK_SERVER_SECRET_KEY=secrets.token_hex(),
-    ) as url:  # fmt: skip
+    with guarded_server(tmp_path_factory.mktemp("basic-auth")) as url:
         yield url
 
 
 def login(monkeypatch: pytest.MonkeyPatch, user: str, password: str) -> None:
     monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", user)
     monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", password)
-
-
-def as_admin(url: str, what: str, method: str = "POST", **values: str) -> None:
-    answer = requests.request(
-        method, f"{url}/api/2.0/mlflow/{what}", json=values, auth=(ADMIN, PASSWORD), timeout=30
-    )
-    assert answer.status_code == 200, answer.text
 
 
 def test_login_from_the_environment(guarded_url, frame, monkeypatch) -> None:
@@ -96,9 +80,13 @@ def test_login_from_the_environment(guarded_url, frame, monkeypatch) -> None:
     assert_evaluates(store, run_id, frame)
 
 
+def with_login(url: str, user: str, password: str) -> str:
+    return url.replace("http://", f"http://{user}:{password.replace(' ', '%20')}@")
+
+
 def test_who_may_only_read_reads_and_is_told_when_writing(guarded_url, frame, monkeypatch) -> None:
-    login(monkeypatch, ADMIN, PASSWORD)
-    workspace = _workspace(guarded_url)
+    # MLflow keeps the way to a run's files: the next user must not go it with this login
+    workspace = _workspace(with_login(guarded_url, ADMIN, PASSWORD))
     run_id = log(workspace, frame)
     as_admin(guarded_url, "users/create", username="reader", password="another long word 2")
     login(monkeypatch, "reader", "another long word 2")
@@ -116,8 +104,7 @@ def test_who_may_only_read_reads_and_is_told_when_writing(guarded_url, frame, mo
 
 
 def test_a_password_in_the_address_is_used_and_never_shown(guarded_url) -> None:
-    url = guarded_url.replace("http://", f"http://{ADMIN}:{PASSWORD.replace(' ', '%20')}@")
-    store = connect(url)
+    store = connect(with_login(guarded_url, ADMIN, PASSWORD))
     assert [experiment.name for experiment in store.experiments()]
     assert "long" not in store.label + repr(store)
 
