@@ -116,6 +116,6 @@ def _show_connection(store: Store) -> None:
     if is_demo():
         st.caption("Demo store. Set `MLFLOW_TRACKING_URI` to see your own runs.")
         return
-    st.caption("Connected, read only")
+    st.caption("Connected; reads only; writes when you ask")
     who = f" as {facts.user}" if facts.user else ""
     st.text(f"{store.label}{who}, {facts.seconds:.1f} s")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -99,8 +100,6 @@ def show_save(
         selection_mode="multi",
         format_func=_WHAT.__getitem__,
         label_visibility="collapsed",
-        help="Numbers become metrics rise.…, the report a file of the run; which column is what "
-        "becomes a tag of the experiment, so that nobody need say it again.",
     )
     asked = _Asked(store.uri, run.id, question, tuple(what))
     if st.button(
@@ -148,7 +147,11 @@ def _told(work: Callable[[], Any]) -> Any:
 def _show_draft(asked: _Asked, ev: Evaluation) -> None:
     draft: _Draft | None = st.session_state.get(_DRAFT)
     if draft is None:
-        st.caption("Nothing is written before you have seen it.")
+        st.caption(
+            "Numbers become metrics of the run, the report a file of it. Which column is what "
+            "becomes a tag of the experiment, so that nobody need say it again. Nothing is written "
+            "before you have seen it."
+        )
     elif draft.written is not None:
         _show_written(draft)
     elif draft.asked != asked:
@@ -170,6 +173,11 @@ def _show_plan(draft: _Draft, ev: Evaluation) -> None:
     if NUMBERS in draft.asked.what:
         st.text(_whose(draft.asked.question, ev))
     if planned.changes:
+        replaced = sum(bool(change.before) for change in planned.changes)
+        st.text(
+            f"{_counted(planned.changes)}. "
+            + (f"{replaced} of them would replace what stands there now." if replaced else "")
+        )
         _show_changes(planned.changes)
     else:
         st.text("There is nothing to write.")
@@ -208,7 +216,10 @@ def _show_changes(changes: Sequence[Change]) -> None:
         ],
         hide_index=True,
         alt="What would be written: kind, name, value, and what stands there now.",
-        column_config={"value": st.column_config.TextColumn(width="medium")},
+        column_config={
+            "kind": st.column_config.TextColumn(width="small"),
+            "value": st.column_config.TextColumn(width="medium"),
+        },
     )
 
 
@@ -222,9 +233,9 @@ def _show_written(draft: _Draft) -> None:
     if isinstance(done, _Failure):
         show_error("The writing stopped.", done.reason)
         return
-    counts = {
-        kind: sum(change.kind == kind for change in done)
-        for kind in dict.fromkeys(c.kind for c in done)
-    }
-    told = ", ".join(f"{n} {kind}{'s' * (n > 1)}" for kind, n in counts.items())
-    st.text(f"✓ Written to {clean_text(draft.name, 60)}: {told}.")
+    st.text(f"✓ Written to {clean_text(draft.name, 60)}: {_counted(done)}.")
+
+
+def _counted(changes: Sequence[Change]) -> str:
+    counts = Counter(change.kind for change in changes)
+    return ", ".join(f"{n} {kind}{'s' * (n > 1)}" for kind, n in counts.items())

@@ -16,6 +16,7 @@ from rise_core.columns import Roles
 from rise_core.tracking import Run, Store, connect, log_predictions
 from tests.app.reading import ROOT, Screen
 from tests.tracking.conftest import FOREIGN_WARNINGS as OF_MLFLOW
+from tests.tracking.servers import guarded_server, mlflow_server
 
 mlflow = pytest.importorskip("mlflow")
 pytest.importorskip("streamlit")
@@ -168,6 +169,21 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
     shelf.run("Other", "alone", predictions_table(50, 120), algorithm="IRM", seed="1")
     shelf.experiment("Empty")
     return shelf
+
+
+@pytest.fixture(scope="session")
+def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of a real tracking server, with an artifact proxy."""
+    with mlflow_server(tmp_path_factory.mktemp("mlflow-server")) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def guarded_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of a server that wants a login."""
+    pytest.importorskip("flask_wtf", reason="mlflow's basic-auth needs Flask-WTF")
+    with guarded_server(tmp_path_factory.mktemp("guarded-server")) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")

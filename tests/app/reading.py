@@ -101,6 +101,15 @@ class Screen:
         return "\n".join(str(part.value) for part in (*self.at.markdown, *self.at.caption))
 
     @property
+    def everything(self) -> str:
+        """All text in which something secret could be shown, and the address."""
+        boxes = [f"{w.label} {w.options}" for w in self.at.selectbox]
+        buttons = [f"{w.label} {w.proto.help}" for w in (*self.at.button, *self.at.checkbox)]
+        tables = [frame.value.to_string() for frame in self.at.dataframe]
+        parts = [*self.texts, self.markdown, self.html, *boxes, *buttons, *tables]
+        return "\n".join([*parts, str(self.address)])
+
+    @property
     def title(self) -> str:
         """The page's heading."""
         found = re.search(r'<h1 class="rise-title">(.*?)</h1>', self.html, re.S)
