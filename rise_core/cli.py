@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from rise_core import Evaluation, RiseError, Settings, __version__, evaluate_predictions
+from rise_core.binning import parse_edges
 from rise_core.columns import Roles
-from rise_core.exceptions import PredictionsError
+from rise_core.exceptions import ColumnError, PredictionsError
 from rise_core.knees import DETECTORS
 from rise_core.residuals import RESIDUALS
 from rise_core.tracking import Store, connect
@@ -127,6 +128,18 @@ def _command(
     columns.add_argument("--y-prob", metavar="COLUMN", help="score of the positive class")
     columns.add_argument("--sensitive-features", nargs="+", default=[], metavar="COLUMN",
                          help="groups; with several, each is evaluated")  # fmt: skip
+    columns.add_argument("--bins", type=_edges, action="append", default=[],
+                         metavar="COLUMN=EDGES", help="bands of a numeric group column, "
+                         "such as age=30,45,60")  # fmt: skip
+    columns.add_argument(
+        "--intersect",
+        dest="intersections",
+        type=_crossing,
+        action="append",
+        default=[],
+        metavar="COLUMN,COLUMN",
+        help="also the groups of several columns crossed, such as sex,age",
+    )
     columns.add_argument("--pos-label", metavar="LABEL", help="positive class")
     columns.add_argument("--environment", metavar="COLUMN", help="environment of each row")
     columns.add_argument("--sample-weight", metavar="COLUMN")
@@ -143,6 +156,23 @@ def _command(
     how.add_argument("--base-rates", choices=("observed", "equal"), default="observed")
     how.add_argument("--detector", choices=DETECTORS, default="prominent", help="of the knees")
     return parser
+
+
+def _edges(text: str) -> tuple[str, tuple[float, ...]]:
+    name, sign, edges = text.rpartition("=")
+    if not sign or not name:
+        raise argparse.ArgumentTypeError(f"{text!r} is not COLUMN=EDGES, such as age=30,45,60")
+    try:
+        return name, parse_edges(edges, name)
+    except ColumnError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _crossing(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(","))
+    if len(names) < 2 or len(set(names)) < len(names) or not all(names):
+        raise argparse.ArgumentTypeError(f"{text!r} is not COLUMN,COLUMN, such as sex,age")
+    return names
 
 
 def _bound(text: str) -> tuple[str, float]:
@@ -204,7 +234,12 @@ def _read(asked: argparse.Namespace) -> Iterator[list[_Model] | RiseError]:
     """Evaluate each source, by each of its sensitive features; a failure stops no other."""
     settings, store, names = _settings(asked), _opener(asked), set[str]()
     given = {name.name: getattr(asked, name.name) for name in fields(Correction)}
-    correction = Correction(**given | {"sensitive_features": tuple(asked.sensitive_features)})
+    groups = {
+        "sensitive_features": tuple(asked.sensitive_features),
+        "bins": dict(asked.bins),
+        "intersections": tuple(asked.intersections),
+    }
+    correction = Correction(**given | groups)
     for text in asked.sources:
         try:
             source = read_source(text, store)

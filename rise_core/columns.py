@@ -93,7 +93,8 @@ _NEGATIVE_TO_POSITIVE = {
 }  # fmt: skip
 _SURE_PAIRS = frozenset({"0", "0.0", "-1", "false", "no", "n", "neg", "negative", "absent"})
 
-_SCALE_WORDS: Mapping[str, str] = {"percent": "percent", "logit": "logits"}
+SCALE_WORDS: Mapping[str, str] = {"percent": "percent", "logit": "logits"}
+"""What scores are called that can be converted."""
 
 ROLE_WORDS: Mapping[str, str] = {
     "y_true": "label",
@@ -452,13 +453,13 @@ def as_probabilities(frame: pd.DataFrame, roles: Roles) -> tuple[pd.DataFrame, R
         if values.min() >= 0 and values.max() <= 1:
             # one answer holds for many tables: in this one it would make nonsense, unseen
             raise ColumnError(
-                f"The scores in {name!r} are said to be {_SCALE_WORDS[roles.scale]}; here they run "
+                f"The scores in {name!r} are said to be {SCALE_WORDS[roles.scale]}; here they run "
                 f"from {values.min():.4g} to {values.max():.4g}, as probabilities do. Say what "
                 "they are."
             )
         scores = to_probabilities(values, roles.scale)
         how = "divided by 100" if roles.scale == "percent" else "by the logistic function"
-        done = f"The scores in {name!r} were converted from {_SCALE_WORDS[roles.scale]}, {how}."
+        done = f"The scores in {name!r} were converted from {SCALE_WORDS[roles.scale]}, {how}."
     return frame.assign(**{name: scores}), replace(roles, scale="probability"), done
 
 

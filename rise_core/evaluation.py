@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, reduce
 from itertools import combinations, pairwise
@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rise_core.binning import edges_text, is_whole
 from rise_core.curve import Curve, PooledSample, SortedSample, all_equal
 from rise_core.exceptions import ColumnError, PredictionsError
 from rise_core.gap import (
@@ -50,6 +51,7 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 BaseRates = Literal["observed", "equal"]
 
+_MOST_GROUPS = 250
 BETWEEN_GROUPS = ("dp", "md", "md_decision", "f_mean", "f_shift", "f_acc", "w1")
 
 
@@ -101,6 +103,8 @@ def evaluate(
     cluster: Any = None,
     detector: Detector = "prominent",
     sensitivity: float = 1.0,
+    bins: Mapping[str, Sequence[float]] | None = None,
+    intersections: bool | Sequence[Sequence[str]] = False,
 ) -> Evaluation:
     """Evaluate one model: where, and for whom, it errs.
 
@@ -119,6 +123,10 @@ def evaluate(
     base_rates : "observed" or "equal" (every group reweighted to the pooled base rate)
     cluster : rows that belong together, shape (n,), optional; used by resampling
     detector, sensitivity : "prominent", or "kneed" with its S
+    bins : sensitive column to the edges that cut its numbers into bands, ascending, such as
+        ``{"age": (30, 45, 60)}`` for "under 30", "30–44", "45–59", "60 and over"
+    intersections : columns to cross, such as ``[("sex", "age")]``, each crossing a further
+        feature ``"sex × age"``; True crosses all columns
 
     Returns
     -------
@@ -127,7 +135,10 @@ def evaluate(
     Raises
     ------
     PredictionsError
-        labels that are not binary, scores outside [0, 1], an empty table, …
+        labels that are not binary, scores outside [0, 1], an empty table, a measurement in place
+        of groups, …
+    ColumnError
+        no such group, or bins or intersections of a column that is not there
 
     Examples
     --------
@@ -147,6 +158,8 @@ def evaluate(
         sample_weight=sample_weight,
         pos_label=pos_label,
         cluster=cluster,
+        bins=bins,
+        intersections=intersections,
     )
     settings = Settings(threshold, residual, base_rates, detector, sensitivity)
     return evaluate_predictions(predictions, sensitive=sensitive, settings=settings)
@@ -172,15 +185,34 @@ def evaluate_predictions(
     ------
     ColumnError
         no such sensitive column, or no such group in it
+    PredictionsError
+        the column holds a measurement, or more groups than can be compared
     """
     settings = settings or Settings()
     factor = predictions.feature(feature)
+    _refuse_too_fine(factor)
     named = None if sensitive is None else label_text(sensitive)
     if named is not None and named not in factor.labels:
         known = ", ".join(map(repr, factor.labels))
         raise ColumnError(f"No group {named!r} in {factor.name!r}. There are: {known}.")
     roles = _choose_sensitive(factor, named)
     return _evaluate(predictions, factor, roles, settings)
+
+
+def _refuse_too_fine(factor: Factor) -> None:
+    measured = factor.as_measured
+    if measured is not None and (len(factor.labels) > _MOST_GROUPS or not is_whole(measured[0])):
+        edges = edges_text(measured[1])
+        raise PredictionsError(
+            f"{factor.name!r} holds {len(factor.labels):,} distinct numbers: a measurement, no "
+            f"groups. Edges such as {edges} cut it into bands: `bins` in Python, Columns in the "
+            "app."
+        )
+    if len(factor.labels) > _MOST_GROUPS:
+        raise PredictionsError(
+            f"{factor.name!r} splits the rows into {len(factor.labels):,} groups; every two are "
+            f"compared, and more than {_MOST_GROUPS} cannot be. Choose a coarser column."
+        )
 
 
 @dataclass(frozen=True)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from math import nan
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rise_core.exceptions import ColumnError, PredictionsError
-
-if TYPE_CHECKING:
-    from rise_core.columns import Roles
+from rise_core.binning import checked_edges, edges_text, into_bands, is_numeric, nice_edges
+from rise_core.columns import SCALE_WORDS, Roles, as_probabilities, missing_column
+from rise_core.exceptions import ColumnError, PredictionsError, ScaleError
 
 __all__ = ["CORRECTNESS", "ENVIRONMENT", "MISSING", "Factor", "Predictions", "label_text"]
 
@@ -25,6 +25,7 @@ MISSING = "(missing)"
 ENVIRONMENT = "environment"
 CORRECTNESS = "correctness"
 
+_MANY_NUMBERS = 20  # more distinct numbers than this are asked whether they are groups
 _NO_ROWS = "The table is empty: it has columns and no rows."
 # Pairs of labels whose positive class nobody would dispute, positive last, in lower case.
 _KNOWN_LABELS = (
@@ -49,11 +50,13 @@ class Factor:
     name : name of the column
     labels : the groups' labels as text; a missing value is the group ``(missing)``
     codes : index into ``labels`` for every row, shape (n,)
+    numeric : whether its values came as numbers
     """
 
     name: str
     labels: tuple[str, ...]
     codes: IntArray
+    numeric: bool = False
 
     @classmethod
     def from_values(cls, values: Any, name: str) -> Factor:
@@ -66,7 +69,8 @@ class Factor:
         else:
             codes, index = _factorize(column, f"group {name!r}")
             uniques, ordered = list(index), False
-        return cls._from_codes(name, codes.astype(np.intp, copy=False), uniques, ordered)
+        made = cls._from_codes(name, codes.astype(np.intp, copy=False), uniques, ordered)
+        return replace(made, numeric=True) if is_numeric(column) else made
 
     @classmethod
     def _from_codes(cls, name: str, codes: IntArray, uniques: list[Any], ordered: bool) -> Factor:
@@ -97,9 +101,18 @@ class Factor:
         codes = self.codes[rows]
         present = np.bincount(codes, minlength=len(self.labels)) > 0
         if present.all():
-            return Factor(self.name, self.labels, codes)
+            return replace(self, codes=codes)
         labels = tuple(label for label, here in zip(self.labels, present, strict=True) if here)
-        return Factor(self.name, labels, (np.cumsum(present) - 1)[codes])
+        return replace(self, labels=labels, codes=(np.cumsum(present) - 1)[codes])
+
+    @cached_property
+    def as_measured(self) -> tuple[FloatArray, tuple[float, ...]] | None:
+        """Numbers of many distinct values, shape (n,), and edges to cut them at; else None."""
+        if not self.numeric or len(self.labels) <= _MANY_NUMBERS:
+            return None
+        known = [nan if label == MISSING else float(label) for label in self.labels]
+        numbers = np.array(known)[self.codes]
+        return numbers, nice_edges(numbers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +161,9 @@ class Predictions:
         pos_label: Any = None,
         cluster: Any = None,
         row_id: Any = None,
+        bins: Mapping[str, Sequence[float]] | None = None,
+        intersections: bool | Sequence[Sequence[str]] = False,
+        one_against_rest: bool = False,
     ) -> Predictions:
         """Check columns and keep the rows that can be evaluated.
 
@@ -162,10 +178,14 @@ class Predictions:
         pos_label : the positive label; needed where the labels do not tell
         cluster : column, shape (n,), optional; rows with the same value belong together
         row_id : column, shape (n,), optional; the same row has the same name in every model
+        bins : sensitive column to the inner edges, ascending, that cut its numbers into bands
+        intersections : columns to cross, such as ``[("sex", "age")]``, each crossing a further
+            feature ``"sex × age"``; True crosses all columns
+        one_against_rest : hold ``pos_label`` against all other labels, if there are several
 
         Raises
         ------
-        PredictionsError
+        PredictionsError, ColumnError
             with what was wanted, what came, and how to mend it
 
         Notes
@@ -185,9 +205,10 @@ class Predictions:
             if column is not None
         }
         groups = _named_columns(sensitive_features)
+        edges = _edges_of(bins or {}, groups)
         n_rows = _common_length({**columns, **{f"group {k!r}": v for k, v in groups.items()}})
 
-        labels, pos_text, neg_text, notes = _binary_labels(y_true, pos_label)
+        labels, pos_text, neg_text, notes = _binary_labels(y_true, pos_label, one_against_rest)
         scores = _scores(y_prob)
         weights = None if sample_weight is None else _weights(sample_weight)
         reasons = {
@@ -212,7 +233,8 @@ class Predictions:
             made = Factor.from_values(values, name)
             return made if used is None else made.take(used)
 
-        return cls(
+        groups |= {k: into_bands(_as_series(groups[k]), edges[k], k) for k in edges}
+        found = cls(
             y_true=keep(labels),
             y_prob=keep(scores),
             features={name: factor(values, name) for name, values in groups.items()},
@@ -227,27 +249,43 @@ class Predictions:
             notes=notes,
             row_id=names if names is None else keep(names).reset_index(drop=True),
         )
+        for crossed in _crossings(intersections, groups):
+            found = found.with_intersection(*crossed)
+        doubts = tuple(_doubt(factor) for factor in found.features.values() if factor.as_measured)
+        return replace(found, notes=found.notes + doubts) if doubts else found
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, roles: Roles) -> Predictions:
         """Check a table whose column roles are known.
 
+        What the roles say is done and noted: bands, intersections, one class against the rest,
+        hard predictions as scores 0 and 1, and a conversion that a person has agreed to.
+
         Raises
         ------
         ColumnError
             label, score or groups are not known, or a role names a column that is not there
+        ScaleError
+            percent or logits that nobody has agreed to convert
         PredictionsError
             as in `from_columns`
         """
         if not len(frame):
             raise PredictionsError(_NO_ROWS)
         roles.check(frame.columns)
+        if roles.unconverted:
+            raise ScaleError(
+                f"The scores in {roles.y_prob!r} look like {SCALE_WORDS[roles.scale]}, not "
+                f"probabilities: {roles.reasons.get('y_prob', '')}. Nothing is converted unasked: "
+                "agree to it on the Diagnose page (or by Roles.convert), or choose another column."
+            )
+        frame, roles, done = as_probabilities(frame, roles)
 
         def column(role: str) -> Any:
             name = getattr(roles, role)
             return None if name is None else frame[name]
 
-        return cls.from_columns(
+        found = cls.from_columns(
             column("y_true"),
             column("y_prob"),
             sensitive_features={name: frame[name] for name in roles.sensitive_features},
@@ -256,7 +294,13 @@ class Predictions:
             pos_label=roles.pos_label,
             cluster=column("cluster"),
             row_id=column("row_id"),
+            bins={
+                name: roles.bins[name] for name in roles.sensitive_features if name in roles.bins
+            },
+            intersections=roles.intersections,
+            one_against_rest=True,
         )
+        return replace(found, notes=(done, *found.notes)) if done else found
 
     @property
     def n(self) -> int:
@@ -296,6 +340,26 @@ class Predictions:
     def with_feature(self, factor: Factor) -> Predictions:
         """Add a sensitive column made from others, such as an intersection."""
         return replace(self, features={**self.features, factor.name: factor})
+
+    def with_intersection(self, *names: str) -> Predictions:
+        """Cross several sensitive columns and add the crossing as a further one, "sex × age".
+
+        One group for each combination that occurs, in the order of the columns' own groups; a
+        missing part stands in its place: "female × (missing)".
+
+        Raises
+        ------
+        ColumnError
+            fewer than two columns, one twice or one that is not there, or the name is taken.
+        """
+        if len(names) < 2 or len(set(names)) < len(names):
+            raise ColumnError(
+                f"An intersection needs two or more different columns; came {list(names)}."
+            )
+        crossed = self.intersection(*names)
+        if crossed.name in self.features:
+            raise ColumnError(f"There is a sensitive column {crossed.name!r} already.")
+        return self.with_feature(crossed)
 
     def subset(self, mask: NDArray[np.bool_], reason: str) -> Predictions:
         """Keep the rows of a mask, shape (n,); the others are left out for ``reason``."""
@@ -387,6 +451,37 @@ def _named_columns(values: Any) -> dict[str, Any]:
     return named
 
 
+def _edges_of(
+    bins: Mapping[str, Sequence[float]], groups: Mapping[str, Any]
+) -> dict[str, tuple[float, ...]]:
+    for name in bins:
+        if name not in groups:
+            raise missing_column(name, groups)
+    return {name: checked_edges(edges, name) for name, edges in bins.items()}
+
+
+def _doubt(factor: Factor) -> str:
+    assert factor.as_measured is not None
+    edges = edges_text(factor.as_measured[1])
+    return (
+        f"{factor.name!r} holds {len(factor.labels)} distinct numbers, and each is a group of its "
+        f"own. Edges such as {edges} cut it into bands: `bins` in Python, Columns in the app."
+    )
+
+
+def _crossings(
+    intersections: bool | Sequence[Sequence[str]], groups: Mapping[str, Any]
+) -> Sequence[Sequence[str]]:
+    if isinstance(intersections, bool):
+        return [list(groups)] if intersections else []
+    if any(isinstance(names, str) for names in intersections):
+        raise ColumnError(
+            f"intersections must be a list of columns to cross, such as [('sex', 'age')]; came "
+            f"{list(intersections)}."
+        )
+    return intersections
+
+
 def _common_length(columns: Mapping[str, Any]) -> int:
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
@@ -399,7 +494,7 @@ def _common_length(columns: Mapping[str, Any]) -> int:
 
 
 def _binary_labels(
-    values: Any, pos_label: Any
+    values: Any, pos_label: Any, one_against_rest: bool
 ) -> tuple[NDArray[np.int8], str, str, tuple[str, ...]]:
     """Labels as 1, 0, and −1 where missing; the two classes as text; remarks."""
     column = _as_series(values)
@@ -412,6 +507,12 @@ def _binary_labels(
     codes, uniques = _factorize(column, "y_true")
     texts = [label_text(value) for value in uniques]
     distinct = list(dict.fromkeys(texts))  # 1 and "1" are one label
+    rest: tuple[str, ...] = ()
+    if one_against_rest and len(distinct) > 2 and label_text(pos_label) in distinct:
+        pos_label, others = label_text(pos_label), f"not {label_text(pos_label)}"
+        rest = (f"{pos_label!r} is held against all other labels ({len(distinct) - 1}).",)
+        texts = [text if text == pos_label else others for text in texts]
+        distinct = [pos_label, others]
     if len(distinct) > 2:
         shown = ", ".join(sorted(distinct)[:5]) + (", …" if len(distinct) > 5 else "")
         raise PredictionsError(
@@ -425,7 +526,7 @@ def _binary_labels(
     labels = np.where(codes < 0, np.int8(-1), is_positive[codes]).astype(np.int8)
     seen = {text == positive for text in texts}
     note = () if len(seen) == 2 else _one_class_note(int(min(seen)), int(max(seen)))
-    return labels, positive, negative, note
+    return labels, positive, negative, rest + note
 
 
 def _one_class_note(low: int, high: int) -> tuple[str, ...]:

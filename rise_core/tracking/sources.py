@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from rise_core.columns import Roles, as_probabilities, guess_roles, label_text, one_against_rest
-from rise_core.exceptions import ColumnError, TrackingError, UnreadableTableError
+from rise_core.columns import (
+    SCALE_WORDS,
+    Roles,
+    as_probabilities,
+    guess_roles,
+    label_text,
+    one_against_rest,
+)
+from rise_core.exceptions import ColumnError, ScaleError, TrackingError, UnreadableTableError
 from rise_core.predictions import Predictions
 from rise_core.tracking.address import clean_text
 from rise_core.tracking.cache import file_digest
@@ -52,6 +59,8 @@ class Correction:
     pos_label : text of the positive class; of a label of many kinds it makes one against the rest
     scale : what the scores are: "probability", "percent", "logit" or "decision"; the second and
         third are converted, which nobody but a person may ask for
+    bins : column to the edges at which its numbers are cut; it becomes a sensitive feature
+    intersections : columns to cross, all of which become sensitive features
     """
 
     y_true: str | None = None
@@ -63,12 +72,22 @@ class Correction:
     row_id: str | None = None
     pos_label: str | None = None
     scale: str | None = None
+    bins: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    intersections: tuple[tuple[str, ...], ...] = ()
 
     def apply(self, roles: Roles) -> Roles:
         """Return roles with those set here in place of their own."""
         changes: dict[str, Any] = {name: value for name, value in vars(self).items() if value}
         if self.y_prob and not self.scale:
             changes["scale"] = "probability"  # what the other column held says nothing of this one
+        if self.bins:
+            changes["bins"] = {**roles.bins, **self.bins}
+        named = self.sensitive_features or roles.sensitive_features
+        wanted = tuple(dict.fromkeys([*named, *self.bins, *sum(self.intersections, ())]))
+        if wanted != named:
+            changes["sensitive_features"] = wanted
+        if self.sensitive_features and not self.intersections:
+            changes["intersections"] = ()  # those named are all that count
         return roles.corrected(**changes) if changes else roles
 
     def predictions(self, table: Table) -> tuple[Predictions, Roles, tuple[str, ...]]:
@@ -91,11 +110,11 @@ class Correction:
         if self.pos_label and label in frame.columns and _many(frame[label]):
             frame, roles = one_against_rest(frame, roles, self.pos_label, self.y_prob)
             notes.append(f"{self.pos_label!r} against all other labels, score {roles.y_prob!r}")
-        if self.scale is None and roles.scale in ("percent", "logit") and roles.y_prob:
-            raise ColumnError(
-                f"The scores in {roles.y_prob!r} look like {roles.scale}s, not probabilities: "
-                f"{roles.reasons.get('y_prob', '')} Say so to convert them (scale {roles.scale}), "
-                "or name another column."
+        if self.scale is None and roles.unconverted and roles.y_prob:
+            raise ScaleError(
+                f"The scores in {roles.y_prob!r} look like {SCALE_WORDS[roles.scale]}, not "
+                f"probabilities: {roles.reasons.get('y_prob', '')}. Say so to convert them "
+                f"(scale {roles.scale}), or name another column."
             )
         roles.check(frame.columns)
         frame, roles, done = as_probabilities(frame, roles)
