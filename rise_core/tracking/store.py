@@ -8,7 +8,7 @@ import posixpath
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import replace
@@ -61,6 +61,7 @@ DEFAULT_MAX_BYTES = 512 << 20
 
 _FRESH_SECONDS = 30.0
 _MAX_TRIED = 5
+_LISTING_SECONDS = 600.0  # a run that has ended may still be given a table
 _MAX_MODELS = 3
 _NOT_UNDERSTOOD = ("INVALID_PARAMETER_VALUE", "BAD_REQUEST")
 
@@ -292,24 +293,7 @@ class Store:
         named = list(logged_tables(run.tags))
         if named:
             return rank(named)
-        key = TableCache.key("listing", self.label, run.id)
-        note = None if run.running else self.cache.note(key)
-        if note is not None and note.get("stamp") == _stamp(run):
-            with suppress(KeyError, TypeError, ValueError):
-                return [
-                    TableRef(str(path), size, roles_path=str(roles), root=str(root))
-                    for path, size, roles, root in note["tables"]
-                ]
-        found = rank(self.with_files(run, find_tables)) or self._model_tables(run)
-        if not run.running:
-            self.cache.write_note(
-                key,
-                {
-                    "stamp": _stamp(run),
-                    "tables": [[ref.path, ref.size, ref.roles_path, ref.root] for ref in found],
-                },
-            )
-        return found
+        return self._listed(run)
 
     def load(
         self,
@@ -353,7 +337,7 @@ class Store:
             raise self._without_table(run)
         first: Table | None = None
         failure: RiseError | None = None
-        for ref in refs[:_MAX_TRIED]:
+        for ref in self._candidates(run, refs):
             try:
                 table = self._load(run, ref, max_bytes, roles, refresh)
             except UnreadableTableError as error:
@@ -362,6 +346,7 @@ class Store:
             if table.roles.complete:
                 return table
             first = first or table
+        self._forget_listing(run, _LISTING_SECONDS)
         if first is not None:
             return first
         raise failure or UnreadableTableError(f"Run {run.id} has no readable table.")
@@ -479,7 +464,11 @@ class Store:
         ref = replace(ref, path=path)
         if ref.root:
             run = replace(run, artifact_uri=ref.root)
-        entry, files = self._fetch(run, ref, max_bytes, refresh)
+        try:
+            entry, files = self._fetch(run, ref, max_bytes, refresh)
+        except ArtifactStoreError:
+            self._forget_listing(run)
+            raise
         found = read_table(entry.file, where)
         chosen, origin = roles, "given"
         if chosen is None:
@@ -518,6 +507,45 @@ class Store:
         if kept is not None and all(name in found.frame.columns for name in kept.columns()):
             return kept, "experiment"
         return guess_roles(found.frame), "guessed"
+
+    def _candidates(self, run: Run, refs: list[TableRef]) -> Iterator[TableRef]:
+        """Tables to try; where none that the tags name can be read, the run's other files too."""
+        yield from refs[:_MAX_TRIED]
+        if logged_tables(run.tags):
+            known = {ref.path for ref in refs}
+            others = [ref for ref in self._listed(run) if ref.path not in known]
+            yield from others[:_MAX_TRIED]
+
+    def _listed(self, run: Run) -> list[TableRef]:
+        """Files found by listing; of a run that has ended they are remembered."""
+        key = TableCache.key("listing", self.label, run.id)
+        note = None if run.running else self.cache.note(key)
+        if note is not None and note.get("stamp") == _stamp(run):
+            with suppress(KeyError, TypeError, ValueError):
+                found = [
+                    TableRef(str(path), size, roles_path=str(roles), root=str(root))
+                    for path, size, roles, root in note["tables"]
+                ]
+                if found or time.time() - note["at"] < _LISTING_SECONDS:
+                    return found
+        found = rank(self.with_files(run, find_tables)) or self._model_tables(run)
+        if not run.running:
+            self.cache.write_note(
+                key,
+                {
+                    "stamp": _stamp(run),
+                    "at": time.time(),
+                    "tables": [[ref.path, ref.size, ref.roles_path, ref.root] for ref in found],
+                },
+            )
+        return found
+
+    def _forget_listing(self, run: Run, age: float = 0.0) -> None:
+        """List a run anew when it is asked for next, if the last time is `age` seconds ago."""
+        key = TableCache.key("listing", self.label, run.id)
+        note = self.cache.note(key)
+        if note and time.time() - note.get("at", 0.0) >= age:
+            self.cache.write_note(key, {})
 
     def _model_tables(self, run: Run) -> list[TableRef]:
         """Tables among the files of the models a run logged; those are not the run's own files."""
@@ -561,21 +589,25 @@ class Store:
         return self._size(run, ref.path, files) == entry.size
 
     def _size(self, run: Run, path: str, files: RunFiles) -> int | None:
-        return self.with_files(run, lambda _: files.size(path), files)
+        return self.with_files(run, lambda _: files.size(path), files, path)
 
     def _download(
         self, run: Run, path: str, size: int | None, key: str, files: RunFiles, max_bytes: int
     ) -> CacheEntry:
         with self.cache.workplace() as target:
             for _ in range(2):
-                self.with_files(run, lambda _: files.fetch(path, target), files)
+                whole = False
+                with suppress(_BrokenOffError):
+                    self.with_files(run, lambda _: files.fetch(path, target), files, path)
+                    whole = True
                 came = target.stat().st_size
-                if size is None or came == size:
+                if whole and (size is None or came == size):
                     break
             else:
+                of = "an unknown number of" if size is None else f"{size:,}"
                 raise ArtifactStoreError(
                     f"{path} of run {clean_text(run.name, 60)!r} arrived incomplete, twice: "
-                    f"{came:,} of {size:,} bytes. A proxy on the way may cut downloads: "
+                    f"{came:,} of {of} bytes. A proxy on the way may cut downloads: "
                     "raise its limit, or try again."
                 )
             _refuse_large(run, path, came, max_bytes)
@@ -656,9 +688,14 @@ class Store:
         )
 
     def with_files(
-        self, run: Run, call: Callable[[RunFiles], T], files: RunFiles | None = None
+        self,
+        run: Run,
+        call: Callable[[RunFiles], T],
+        files: RunFiles | None = None,
+        path: str = "",
     ) -> T:
-        """Touch the files of a run; failures name the store that failed."""
+        """Touch the files of a run, or the one at `path`; failures name the store that failed."""
+        what = f"{clean_text(path, 80)!r}" if path else "a file"
         try:
             if files is None:
                 files = open_files(run.artifact_uri, self.address)
@@ -680,8 +717,20 @@ class Store:
             no_bucket = re.search(r"(?i)NoSuchBucket|bucket does not exist", f"{error}") is not None
             if not no_bucket and (status == 404 or code == "RESOURCE_DOES_NOT_EXIST"):
                 raise ArtifactStoreError(
-                    f"A file of run {clean_text(run.name, 60)!r} is listed but gone from "
-                    f"{redact(run.artifact_uri)}. It may have been deleted: list the run again."
+                    f"Of run {clean_text(run.name, 60)!r}, {what} is listed but gone from "
+                    f"{redact(run.artifact_uri)}. It may have been deleted: try again, "
+                    "the run is then listed anew."
+                ) from error
+            if re.search(r"(?i)IncompleteRead|Connection broken", f"{error}"):
+                raise _BrokenOffError(
+                    f"Of run {clean_text(run.name, 60)!r}, {what} arrived incomplete: the "
+                    f"connection to {self.label} broke off. Try again."
+                ) from error
+            if re.search(r"(?i)timed?[ -]?out", f"{error}"):
+                raise ArtifactStoreError(
+                    f"{self.label} answers, but of run {clean_text(run.name, 60)!r} {what} at "
+                    f"{redact(run.artifact_uri)} did not come in time. The artifact store may be "
+                    "slow or out of reach: try again, or raise MLFLOW_HTTP_REQUEST_TIMEOUT."
                 ) from error
             raise ArtifactStoreError(
                 f"{self.label} answers, but the files of run {clean_text(run.name, 60)!r} at "
@@ -692,6 +741,10 @@ class Store:
 
 
 _LEFT_OUT = object()
+
+
+class _BrokenOffError(ArtifactStoreError):
+    """A connection that ended within a file; worth a second try."""
 
 
 def _written_roles(files: RunFiles, ref: TableRef) -> dict[str, Any] | None:

@@ -182,12 +182,20 @@ def page(serve: Callable[[Answer], str]) -> Callable[..., str]:
     return start
 
 
-def send(request: http.server.BaseHTTPRequestHandler, status: int, body: bytes, kind: str) -> None:
+def send(
+    request: http.server.BaseHTTPRequestHandler,
+    status: int,
+    body: bytes,
+    kind: str,
+    sent: int | None = None,
+) -> None:
+    """Answer; with `sent`, only so many bytes of it, and then hang up."""
     request.send_response(status)
     request.send_header("Content-Type", kind)
     request.send_header("Content-Length", str(len(body)))
     request.end_headers()
-    request.wfile.write(body)
+    request.wfile.write(body[:sent])
+    request.close_connection = sent is not None
 
 
 @dataclass
@@ -196,13 +204,17 @@ class Proxy:
 
     `spoil` gets path, status and body, and returns what to answer: (status, body), or None to
     hang up. `dead` makes it hang up on everything; while `answers` is cleared it keeps all
-    waiting, a minute at most.
+    waiting, a minute at most, and paths that hold `slow` whatever else it does. Of a path that
+    ends in `cut` it promises all and sends half.
     """
 
     url: str = ""
     requests: list[str] = field(default_factory=list)
     spoil: Callable[[str, int, bytes], tuple[int, bytes] | None] | None = None
     dead: bool = False
+    slow: str | None = None
+    cut: str | None = None
+    over: threading.Event = field(default_factory=threading.Event)
     answers: threading.Event = field(default_factory=threading.Event)
 
 
@@ -215,6 +227,8 @@ def proxy(server_url: str, serve: Callable[[Answer], str]) -> Iterator[Proxy]:
     def answer(request: http.server.BaseHTTPRequestHandler) -> None:
         made.requests.append(f"{request.command} {request.path}")
         made.answers.wait(60)
+        if made.slow is not None and made.slow in request.path:
+            made.over.wait(60)
         if made.dead:
             request.close_connection = True
             return
@@ -235,8 +249,10 @@ def proxy(server_url: str, serve: Callable[[Answer], str]) -> Iterator[Proxy]:
                 request.close_connection = True
                 return
             status, data = spoilt
-        send(request, status, data, kind)
+        whole = made.cut is None or not request.path.endswith(made.cut)
+        send(request, status, data, kind, sent=None if whole else len(data) // 2)
 
     made.url = serve(answer)
     yield made
     made.answers.set()
+    made.over.set()
