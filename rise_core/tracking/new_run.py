@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from rise_core.exceptions import RiseError, TrackingError
-from rise_core.predictions import Predictions
+from rise_core.predictions import Factor, Predictions
 from rise_core.tracking import client as mlflow_client
 from rise_core.tracking.address import Address, clean_text, parse_address
 from rise_core.tracking.preflight import check
@@ -96,14 +97,19 @@ def _experiment(client: Any, address: Address, name: str) -> str:
 
 
 def _log(predictions: Predictions, run_id: str, uri: str) -> None:
-    def texts(factor: Any) -> Any:
+    def texts(factor: Factor) -> Any:
         return np.array(factor.labels, dtype=object)[factor.codes]
+
+    def groups(factor: Factor) -> Any:
+        # ordered, so that "under 30" stays before "30–44"
+        labels = pd.Index(factor.labels)
+        return pd.Series(pd.Categorical.from_codes(factor.codes, labels, ordered=True))
 
     positive = predictions.y_true == 1
     log_predictions(
         np.where(positive, predictions.pos_label, predictions.neg_label),
         predictions.y_prob,
-        sensitive_features={name: texts(f) for name, f in predictions.features.items()},
+        sensitive_features={name: groups(f) for name, f in predictions.features.items()},
         environment=None if predictions.environment is None else texts(predictions.environment),
         sample_weight=predictions.sample_weight,
         pos_label=predictions.pos_label,

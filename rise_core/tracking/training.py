@@ -7,14 +7,15 @@ import json
 import math
 import tempfile
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from rise_core.columns import Roles, guess_pos_label, label_text
+from rise_core.columns import Roles, guess_pos_label, label_text, missing_column
 from rise_core.exceptions import PredictionsError, RiseError, TrackingError
 from rise_core.tracking.address import clean_text, parse_address, redact
 from rise_core.tracking.cache import file_digest
@@ -38,6 +39,7 @@ def log_predictions(
     sample_weight: Any = None,
     pos_label: Any = None,
     row_id: Any = None,
+    bins: Mapping[str, Sequence[float]] | None = None,
     run_id: str | None = None,
     tracking_uri: str | None = None,
     metrics: bool = True,
@@ -54,6 +56,8 @@ def log_predictions(
     sensitive_features : one column, or several as a frame or a mapping of names to columns
     environment, sample_weight, row_id : further columns, shape (n,)
     pos_label : the label that `y_prob` is the score of; needed for texts such as "coat" and "top"
+    bins : sensitive column to the edges that cut its numbers into bands, such as
+        ``{"age": (30, 45, 60)}``; the numbers are logged, and the edges beside them
     run_id : run to log to; the active run by default
     tracking_uri : store of that run; MLflow's current one by default
     metrics : whether to log the indicators
@@ -66,6 +70,8 @@ def log_predictions(
     ------
     PredictionsError
         when columns differ in length or `y_prob` is not a column of scores.
+    ColumnError
+        when `bins` names a column that is no sensitive feature, or edges that do not rise.
     TrackingError
         when there is no run, or the store refuses.
 
@@ -83,6 +89,11 @@ def log_predictions(
     frame, roles = _table(
         y_true, y_prob, sensitive_features, environment, sample_weight, pos_label, row_id
     )
+    if bins:
+        unknown = [name for name in bins if name not in roles.sensitive_features]
+        if unknown:
+            raise missing_column(unknown[0], roles.sensitive_features)
+        roles = replace(roles, bins={name: tuple(edges) for name, edges in bins.items()})
     client, run_id, where = _target(run_id, tracking_uri)
     values = _indicators(frame, roles, pos_label) if metrics else {}
     with tempfile.TemporaryDirectory(prefix="rise-") as folder:
@@ -150,6 +161,7 @@ def _indicators(frame: pd.DataFrame, roles: Roles, pos_label: Any) -> dict[str, 
             environment=None if roles.environment is None else frame[roles.environment],
             sample_weight=None if roles.sample_weight is None else frame[roles.sample_weight],
             pos_label=pos_label if pos_label is not None else _same_type(frame["y_true"], roles),
+            bins=roles.bins,
         )
     except RiseError as error:
         warnings.warn(f"No indicators were logged. {error}", stacklevel=3)
