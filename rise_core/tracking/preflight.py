@@ -26,6 +26,7 @@ from rise_core.exceptions import (
     TrackingError,
 )
 from rise_core.tracking.address import Address, clean_text
+from rise_core.tracking.limits import TIMEOUT_VARIABLE
 
 __all__ = ["ServerFacts", "check"]
 
@@ -110,11 +111,12 @@ def _too_slow(address: Address, timeout: float) -> ServerUnreachableError:
     if alive:
         return ServerUnreachableError(
             f"The tracking server {address.label} is alive, but did not list its experiments "
-            f"within {timeout:g} s. Its database may be busy: try again, or raise the timeout."
+            f"within {timeout:g} s. Its database may be busy: try again, or raise "
+            f"{TIMEOUT_VARIABLE}."
         )
     return ServerUnreachableError(
         f"The tracking server {address.label} did not answer within {timeout:g} s. It may be "
-        "overloaded, starting up, or behind a firewall: try again, or raise the timeout."
+        f"overloaded, starting up, or behind a firewall: try again, or raise {TIMEOUT_VARIABLE}."
     )
 
 

@@ -49,15 +49,14 @@ from rise_core.tracking.entities import (
 from rise_core.tracking.files import RunFiles, open_files, read_json_object, safe_path
 from rise_core.tracking.find import find_tables, rank, roles_beside
 from rise_core.tracking.formats import TableFile, read_table
+from rise_core.tracking.limits import TABLE_VARIABLE, first_contact_seconds, largest_table
 from rise_core.tracking.preflight import ServerFacts, check
 from rise_core.tracking.registry import run_id_of_model
 
-__all__ = ["DEFAULT_MAX_BYTES", "ROLES_TAG", "Store", "connect", "where"]
+__all__ = ["ROLES_TAG", "Store", "connect", "where"]
 
 ROLES_TAG = "rise.roles"
 """Tag of an experiment that holds the column roles of its tables, as JSON."""
-DEFAULT_MAX_BYTES = 512 << 20
-"""A larger table is refused unless `Store.load(max_bytes=)` allows it."""
 
 _FRESH_SECONDS = 30.0
 _MAX_TRIED = 5
@@ -71,7 +70,7 @@ T = TypeVar("T")
 def connect(
     uri: str | None = None,
     *,
-    timeout: float = 5.0,
+    timeout: float | None = None,
     cache_dir: Path | str | None = None,
     cache_bytes: int = 4 << 30,
     writable: bool = False,
@@ -84,7 +83,8 @@ def connect(
     Parameters
     ----------
     uri : "http(s)://host:port" or "sqlite:///path/mlflow.db"; MLFLOW_TRACKING_URI by default
-    timeout : seconds for the first contact, and for each later look whether the server is alive
+    timeout : seconds for the first contact, and for each later look whether the server is alive;
+        RISE_TIMEOUT or 5 by default
     cache_dir : folder for fetched tables; RISE_CACHE_DIR or the user's cache folder by default
     cache_bytes : bound of that folder; the least recently used tables go first
     writable : let `rise_core.tracking.writing` write to the store; nothing else ever does
@@ -102,6 +102,7 @@ def connect(
         )
     address = parse_address(given)
     mlflow_client.set_defaults()
+    timeout = first_contact_seconds() if timeout is None else timeout
     facts = check(address, timeout)
     cache = TableCache(cache_dir, cache_bytes)
     return Store(address, facts, timeout=timeout, cache=cache, writable=writable)
@@ -300,7 +301,7 @@ class Store:
         run: Run | str,
         path: str | TableRef | None = None,
         *,
-        max_bytes: int = DEFAULT_MAX_BYTES,
+        max_bytes: int | None = None,
         roles: Roles | None = None,
         refresh: bool = False,
     ) -> Table:
@@ -309,9 +310,8 @@ class Store:
         Parameters
         ----------
         run : the run, or its id
-        path : which of its files; by default the one kept for its experiment (`Roles.table`),
-            else the likeliest whose columns can be told
-        max_bytes : a larger file is refused
+        path : which of its files; by default the likeliest whose columns can be told
+        max_bytes : a larger file is refused; RISE_MAX_TABLE_MB or 512 MB by default
         roles : column roles to use instead of the logged or guessed ones
         refresh : fetch again even if the cache holds the file
 
@@ -325,6 +325,7 @@ class Store:
             the run is gone, or the server is (ServerUnreachableError, …).
         """
         run = self._as_run(run)
+        max_bytes = largest_table() if max_bytes is None else max_bytes
         if run.deleted:
             raise TrackingError(
                 f"Run {clean_text(run.name, 60)!r} has been deleted. Choose another, or bring it "
@@ -336,10 +337,6 @@ class Store:
         refs = self.tables(run)
         if not refs:
             raise self._without_table(run)
-        kept = self.kept_roles(run.experiment_id)
-        for ref in refs:
-            if kept is not None and ref.path == kept.table:  # a person's choice
-                return self._load(run, ref, max_bytes, roles, refresh)
         first: Table | None = None
         failure: RiseError | None = None
         for ref in self._candidates(run, refs):
@@ -364,7 +361,7 @@ class Store:
         on_done: Callable[[Run, Any], None] | None = None,
         use: Callable[[Run, Table], Any] | None = None,
         stop: threading.Event | None = None,
-        max_bytes: int = DEFAULT_MAX_BYTES,
+        max_bytes: int | None = None,
         refresh: bool = False,
     ) -> dict[str, Any]:
         """Load the tables of many runs at once; one failure stops no other.
@@ -420,7 +417,6 @@ class Store:
         """Remember column roles for an experiment's tables, on this machine; None forgets them.
 
         They are used by `load` for every table that has all their columns and says nothing itself.
-        A table that they name is loaded from every run that has it.
         """
         key = TableCache.key("experiment roles", self.label, experiment_id)
         value = None if roles is None else roles.to_dict()
@@ -766,8 +762,8 @@ def _refuse_large(run: Run, path: str, size: int, max_bytes: int) -> None:
     if size > max_bytes:
         raise UnreadableTableError(
             f"{path} of run {clean_text(run.name, 60)!r} has {size / 2**20:,.1f} MB, more than the "
-            f"limit of {max_bytes / 2**20:,.1f} MB. Raise the limit (max_bytes), or log only the "
-            "label, score and group columns."
+            f"limit of {max_bytes / 2**20:,.1f} MB. Raise it ({TABLE_VARIABLE}, or max_bytes in a "
+            "script), or log only the label, score and group columns."
         )
 
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import socket
 import time
+from pathlib import Path
 
 import pytest
 
 from rise_core.exceptions import (
     ArtifactStoreError,
     AuthenticationError,
+    ServerUnreachableError,
     TrackingError,
     UnreadableTableError,
 )
@@ -48,7 +50,60 @@ def test_a_host_name_that_the_server_does_not_know(server_url, monkeypatch) -> N
         connect(f"http://mlflow.example:{port}")
 
 
+def test_an_answer_that_takes_a_minute(proxy, monkeypatch) -> None:
+    """A person may be more patient, or less."""
+    monkeypatch.setenv("RISE_TIMEOUT", "1")
+    proxy.slow = "experiments/search"
+    started = time.monotonic()
+    with pytest.raises(ServerUnreachableError, match=r"alive, .* within 1 s.*raise RISE_TIMEOUT"):
+        connect(proxy.url)
+    assert time.monotonic() - started < 5
+    proxy.slow = None
+    assert connect(proxy.url).experiments()
+
+
+@pytest.mark.parametrize("value", ["soon", "-1", "0", "nan", "inf"])
+def test_a_limit_that_is_no_number(server_url, monkeypatch, value: str) -> None:
+    monkeypatch.setenv("RISE_TIMEOUT", value)
+    with pytest.raises(TrackingError, match=f"RISE_TIMEOUT is '{value}'. Give a positive number"):
+        connect(server_url)
+
+
 # ------------------------------------------------------------------------------------ the files
+
+
+def test_a_table_of_two_gigabytes(on_server, proxy, frame, tmp_path, monkeypatch) -> None:
+    """Refused by its listing, before a byte is fetched, until the limit is raised."""
+    run_id = on_server.run()
+    log_table_file(on_server, run_id, frame, tmp_path / "out", "p.csv")
+
+    def grow(path: str, status: int, body: bytes) -> tuple[int, bytes]:
+        if "artifacts?" in path:
+            (entry,) = json.loads(body)["files"]
+            body = json.dumps({"files": [entry | {"file_size": 2 << 30}]}).encode()
+        return status, body
+
+    proxy.spoil = grow
+    store = connect(proxy.url)
+    proxy.requests.clear()
+    with pytest.raises(
+        UnreadableTableError, match=r"has 2,048\.0 MB.*512\.0 MB.*RISE_MAX_TABLE_MB"
+    ):
+        store.load(run_id)
+    assert not [asked for asked in proxy.requests if asked.endswith("/p.csv")]
+    monkeypatch.setenv("RISE_MAX_TABLE_MB", "4096")
+    with pytest.raises(ArtifactStoreError, match=r"incomplete.* of 2,147,483,648 bytes"):
+        store.load(run_id)  # now it is fetched, and is not as large as it was said to be
+
+
+def test_a_folder_of_two_gigabytes_read_in_place(on_sqlite, monkeypatch) -> None:
+    run_id = on_sqlite.run()
+    folder = Path(on_sqlite.client.get_run(run_id).info.artifact_uri)
+    folder.mkdir(parents=True)
+    with (folder / "p.csv").open("wb") as file:
+        file.truncate(2 << 30)  # takes no room on the disk
+    with pytest.raises(UnreadableTableError, match=r"2,048\.0 MB, more than the limit"):
+        connect(on_sqlite.uri).load(run_id)
 
 
 def test_files_that_hang_while_the_server_lives(
