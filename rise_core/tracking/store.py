@@ -310,7 +310,8 @@ class Store:
         Parameters
         ----------
         run : the run, or its id
-        path : which of its files; by default the likeliest whose columns can be told
+        path : which of its files; by default the one kept for its experiment (`Roles.table`),
+            else the likeliest whose columns can be told
         max_bytes : a larger file is refused; RISE_MAX_TABLE_MB or 512 MB by default
         roles : column roles to use instead of the logged or guessed ones
         refresh : fetch again even if the cache holds the file
@@ -337,6 +338,10 @@ class Store:
         refs = self.tables(run)
         if not refs:
             raise self._without_table(run)
+        kept = self.kept_roles(run.experiment_id)
+        for ref in refs:
+            if kept is not None and ref.path == kept.table:  # a person's choice
+                return self._load(run, ref, max_bytes, roles, refresh)
         first: Table | None = None
         failure: RiseError | None = None
         for ref in self._candidates(run, refs):
@@ -417,6 +422,7 @@ class Store:
         """Remember column roles for an experiment's tables, on this machine; None forgets them.
 
         They are used by `load` for every table that has all their columns and says nothing itself.
+        A table that they name is loaded from every run that has it.
         """
         key = TableCache.key("experiment roles", self.label, experiment_id)
         value = None if roles is None else roles.to_dict()
