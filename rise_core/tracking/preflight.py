@@ -163,8 +163,7 @@ def _get(address: Address, page: str, *, deadline: float) -> _Answer:
     except requests.exceptions.SSLError as error:
         raise ServerUnreachableError(
             f"No secure connection to {address.label}: {clean_text(_root_cause(error), 160)}. "
-            "Set MLFLOW_TRACKING_SERVER_CERT_PATH to the server's CA file, "
-            "or use http:// if the server speaks no TLS."
+            + _tls_remedy(f"{error} {_root_cause(error)}")
         ) from error
     except requests.exceptions.RequestException as error:
         raise ServerUnreachableError(_connection_words(address, error)) from error
@@ -174,11 +173,34 @@ def _tls() -> dict[str, Any]:
     options: dict[str, Any] = {}
     if os.environ.get("MLFLOW_TRACKING_INSECURE_TLS", "").lower() in ("true", "1"):
         options["verify"] = False
-    elif path := os.environ.get("MLFLOW_TRACKING_SERVER_CERT_PATH"):
+    elif path := _certificate("MLFLOW_TRACKING_SERVER_CERT_PATH"):
         options["verify"] = path
-    if path := os.environ.get("MLFLOW_TRACKING_CLIENT_CERT_PATH"):
+    if path := _certificate("MLFLOW_TRACKING_CLIENT_CERT_PATH"):
         options["cert"] = path
     return options
+
+
+def _certificate(variable: str) -> str:
+    path = os.environ.get(variable, "")
+    if path and not Path(path).exists():
+        raise TrackingError(f"{variable} names {clean_text(path, 160)}, and there is no such file.")
+    return path
+
+
+def _tls_remedy(text: str) -> str:
+    if "mismatch" in text:
+        return "Use the name that the server's certificate is for."
+    if "CERTIFICATE_VERIFY_FAILED" in text:
+        return (
+            "Set MLFLOW_TRACKING_SERVER_CERT_PATH to the file of the authority that signed the "
+            "server's certificate."
+        )
+    if "WRONG_VERSION_NUMBER" in text:
+        return "The server speaks no TLS there: use http://, or another port."
+    return (
+        "It may want a certificate of yours (MLFLOW_TRACKING_CLIENT_CERT_PATH), or speak no TLS "
+        "(http://)."
+    )
 
 
 def _credentials(address: Address) -> tuple[str, str]:
@@ -227,8 +249,10 @@ def _connection_words(address: Address, error: Exception) -> str:
 def _refusal(address: Address, answer: _Answer) -> TrackingError:
     said = _said(answer)
     if answer.status == 401:
-        user, _ = _credentials(address)
+        user, password = _credentials(address)
+        token = os.environ.get("MLFLOW_TRACKING_TOKEN") and not (user and password)
         came = f"as {user!r}" if user else "without credentials"
+        came = "with MLFLOW_TRACKING_TOKEN" if token else came
         return AuthenticationError(
             f"The tracking server {address.label} wants a login (401); the request came {came}. "
             "Set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN."

@@ -10,7 +10,7 @@ import ssl
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +20,7 @@ from rise_core.exceptions import (
     ArtifactStoreError,
     AuthenticationError,
     ServerUnreachableError,
+    TrackingError,
 )
 from rise_core.tracking import Store, connect, log_predictions, where
 from rise_core.tracking.writing import plan, write
@@ -279,25 +280,105 @@ def certificate(tmp_path: Path) -> Path:
     return path
 
 
-def test_tls_with_an_authority_of_one_s_own(
-    server_url, on_server, frame, serve, certificate, monkeypatch
-) -> None:
-    run_id = log(on_server, frame)
+@pytest.fixture
+def forward(server_url) -> Callable[[http.server.BaseHTTPRequestHandler], None]:
+    """Hand a request on to the real server, as a proxy that ends TLS or asks for a token does."""
 
-    def forward(request: http.server.BaseHTTPRequestHandler) -> None:
+    def answer(request: http.server.BaseHTTPRequestHandler) -> None:
         length = int(request.headers.get("Content-Length") or 0)
         asked = urllib.request.Request(
             server_url + request.path, request.rfile.read(length) or None,
             {"Content-Type": request.headers.get("Content-Type", "")}, method=request.command,
         )  # fmt: skip
-        with urllib.request.urlopen(asked, timeout=30) as answer:
-            send(request, answer.status, answer.read(), answer.headers.get("Content-Type", ""))
+        with urllib.request.urlopen(asked, timeout=30) as got:
+            send(request, got.status, got.read(), got.headers.get("Content-Type", ""))
 
+    return answer
+
+
+def tls(certificate: Path, *, ask: bool = False) -> ssl.SSLContext:
+    """What a server with that certificate says; with `ask` it wants one of its callers too."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
-    url = serve(forward, context)
+    if ask:
+        context.load_verify_locations(certificate)
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+def test_tls_with_an_authority_of_one_s_own(
+    on_server, frame, serve, forward, certificate, monkeypatch
+) -> None:
+    run_id = log(on_server, frame)
+    url = serve(forward, tls(certificate))
     assert url.startswith("https://")
     with pytest.raises(ServerUnreachableError, match="MLFLOW_TRACKING_SERVER_CERT_PATH"):
         connect(url)
     monkeypatch.setenv("MLFLOW_TRACKING_SERVER_CERT_PATH", str(certificate))
     assert_evaluates(connect(url), run_id, frame)
+
+
+@pytest.mark.filterwarnings("ignore:Unverified HTTPS request")  # which is what was asked for
+def test_tls_without_a_check(on_server, frame, serve, forward, certificate, monkeypatch) -> None:
+    run_id = log(on_server, frame)
+    monkeypatch.setenv("MLFLOW_TRACKING_INSECURE_TLS", "true")
+    assert_evaluates(connect(serve(forward, tls(certificate))), run_id, frame)
+
+
+def test_tls_with_a_certificate_of_the_caller(
+    on_server, frame, serve, forward, certificate, monkeypatch
+) -> None:
+    run_id = log(on_server, frame)
+    url = serve(forward, tls(certificate, ask=True))
+    monkeypatch.setenv("MLFLOW_TRACKING_SERVER_CERT_PATH", str(certificate))
+    with pytest.raises(ServerUnreachableError, match="MLFLOW_TRACKING_CLIENT_CERT_PATH"):
+        connect(url)
+    monkeypatch.setenv("MLFLOW_TRACKING_CLIENT_CERT_PATH", str(certificate))
+    assert_evaluates(connect(url), run_id, frame)
+
+
+def test_tls_with_a_server_that_speaks_none(server_url) -> None:
+    with pytest.raises(ServerUnreachableError, match="speaks no TLS there: use http://"):
+        connect(server_url.replace("http:", "https:"))
+
+
+def test_tls_under_a_name_that_the_certificate_is_not_for(
+    serve, forward, certificate, monkeypatch
+) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_SERVER_CERT_PATH", str(certificate))
+    url = serve(forward, tls(certificate)).replace("127.0.0.1", "localhost")
+    with pytest.raises(ServerUnreachableError, match="name that the server's certificate is for"):
+        connect(url)
+
+
+@pytest.mark.parametrize("side", ["SERVER", "CLIENT"])
+def test_a_certificate_that_is_not_there(server_url, tmp_path, monkeypatch, side: str) -> None:
+    name = f"MLFLOW_TRACKING_{side}_CERT_PATH"
+    monkeypatch.setenv(name, str(tmp_path / "gone.pem"))
+    with pytest.raises(TrackingError, match=f"{name} names .*gone.pem.*no such file"):
+        connect(server_url.replace("http:", "https:"))
+
+
+# -------------------------------------------------------------------------------------- token
+
+
+def test_a_token_from_the_environment(on_server, frame, serve, forward, monkeypatch) -> None:
+    """Listing, files and all: each request carries it, and nobody is shown it."""
+    run_id = log(on_server, frame)
+    monkeypatch.setenv("MLFLOW_TRACKING_TOKEN", "s3same")
+
+    def guarded(request: http.server.BaseHTTPRequestHandler) -> None:
+        if request.headers.get("Authorization") == "Bearer s3same":
+            forward(request)
+        else:
+            send(request, 401, b"no", "text/plain")
+
+    url = serve(guarded)
+    store = connect(url)
+    assert store.facts.user == "token"
+    assert_evaluates(store, run_id, frame)
+    assert "s3same" not in f"{store!r} {store.facts}"
+    monkeypatch.setenv("MLFLOW_TRACKING_TOKEN", "wr0ng")
+    with pytest.raises(AuthenticationError, match=r"401.*came with MLFLOW_TRACKING_TOKEN") as no:
+        connect(url)
+    assert "wr0ng" not in str(no.value)
