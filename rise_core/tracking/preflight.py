@@ -28,7 +28,7 @@ from rise_core.exceptions import (
 from rise_core.tracking.address import Address, clean_text
 from rise_core.tracking.limits import TIMEOUT_VARIABLE
 
-__all__ = ["ServerFacts", "check"]
+__all__ = ["ServerFacts", "check", "check_schema"]
 
 _MAX_BODY = 65_536
 
@@ -65,7 +65,8 @@ def check(address: Address, timeout: float = 5.0) -> ServerFacts:
     """
     started = time.monotonic()
     if address.path is not None:
-        version = _check_sqlite(address, address.path)
+        version = check_schema(address, address.path)
+        _refuse_without_default(address, address.path)
         return ServerFacts(version, "", time.monotonic() - started)
     version = _check_http(address, timeout)
     return ServerFacts(version, _user(address), time.monotonic() - started)
@@ -306,7 +307,16 @@ def _said(answer: _Answer) -> str:
 # ------------------------------------------------------------------------------- sqlite files
 
 
-def _check_sqlite(address: Address, path: Path) -> str:
+def check_schema(address: Address, path: Path) -> str:
+    """Return the version of a database file; refuse what MLflow would make or migrate on opening.
+
+    Raises
+    ------
+    TrackingError
+        there is no such file, or it is of another MLflow's version.
+    NotMlflowError
+        it is something else.
+    """
     if not path.exists():
         raise TrackingError(
             f"There is no database at {address.label}; nothing was created."
@@ -350,19 +360,31 @@ def _schema_version(address: Address, path: Path) -> str:
                     "(it has no experiments and runs). Give the path of an mlflow.db."
                 )
             row = link.execute("SELECT version_num FROM alembic_version").fetchone()
-            default = link.execute("SELECT 1 FROM experiments WHERE experiment_id = 0").fetchone()
     except sqlite3.Error as error:
-        raise TrackingError(
-            f"The database {address.label} cannot be read: {clean_text(error, 160)}. "
-            "It may be damaged, or locked by another program: try again."
-        ) from error
-    if default is None:
+        raise _unreadable(address, error) from error
+    return str(row[0]) if row else "none"
+
+
+def _refuse_without_default(address: Address, path: Path) -> None:
+    try:
+        link = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=2.0)
+        with closing(link):
+            found = link.execute("SELECT 1 FROM experiments WHERE experiment_id = 0").fetchone()
+    except sqlite3.Error as error:
+        raise _unreadable(address, error) from error
+    if found is None:
         # MLflow would write this experiment on opening, and a read-only database refuses
         raise TrackingError(
             f"The database {address.label} lacks MLflow's experiment 0 (Default), without which "
             "MLflow does not open it. Start `mlflow server` over it once, or restore it."
         )
-    return str(row[0]) if row else "none"
+
+
+def _unreadable(address: Address, error: Exception) -> TrackingError:
+    return TrackingError(
+        f"The database {address.label} cannot be read: {clean_text(error, 160)}. "
+        "It may be damaged, or locked by another program: try again."
+    )
 
 
 @functools.cache

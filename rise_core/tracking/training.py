@@ -21,6 +21,7 @@ from rise_core.tracking.address import clean_text, parse_address, redact
 from rise_core.tracking.cache import file_digest
 from rise_core.tracking.entities import TABLE_TAG, TableRef
 from rise_core.tracking.formats import ROLES_KEY
+from rise_core.tracking.preflight import check_schema
 
 __all__ = ["METRIC_PREFIX", "log_predictions", "positive_scores"]
 
@@ -128,10 +129,10 @@ def _target(run_id: str | None, tracking_uri: str | None) -> tuple[Any, str, str
         run_id = str(active.info.run_id)
     uri = tracking_uri or mlflow.get_tracking_uri()
     if uri.startswith("sqlite"):
-        path = parse_address(uri).path
-        if path is not None and not path.exists():
-            # MLflow would make a new database there, and then not find the run in it
-            raise TrackingError(f"There is no database at {redact(uri)}; nothing was created.")
+        address = parse_address(uri)
+        if address.path is not None:
+            # MLflow would make a new database there, or migrate an old one, and find no run in it
+            check_schema(address, address.path)
     return mlflow.MlflowClient(tracking_uri=uri), run_id, redact(uri)
 
 

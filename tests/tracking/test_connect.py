@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import socket
 import sqlite3
 import subprocess
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from rise_core.cli import UNREADABLE, main
 from rise_core.exceptions import (
     AuthenticationError,
     NotMlflowError,
@@ -22,7 +24,7 @@ from rise_core.exceptions import (
     ServerUnreachableError,
     TrackingError,
 )
-from rise_core.tracking import connect
+from rise_core.tracking import connect, log_predictions
 from rise_core.tracking.address import clean_text, parse_address, redact
 
 
@@ -243,27 +245,52 @@ def test_mistyped_path_creates_nothing(sqlite_uri: str, tmp_path: Path) -> None:
         connect(wrong)
     with pytest.raises(TrackingError, match=r"folder .*/nowhere/at does not exist"):
         connect(f"sqlite:///{tmp_path}/nowhere/at/all.db")
+    assert main(["evaluate", "0" * 32, "--tracking-uri", wrong]) == UNREADABLE
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def _set_schema(path: Path, version: str) -> None:
+def _old(path: Path) -> None:
+    """Make a database as MLflow 1.0 did: fewer tables, and those of another form."""
+    import sqlalchemy
+    from alembic import command
+    from mlflow.store.db.utils import _get_alembic_config
+    from mlflow.store.tracking.dbmodels.initial_models import Base
+
+    path.unlink()
+    engine = sqlalchemy.create_engine(f"sqlite:///{path}")
+    Base.metadata.create_all(engine)
+    engine.dispose()
+    command.upgrade(_get_alembic_config(f"sqlite:///{path}"), "451aebb31d03")
+
+
+def _new(path: Path) -> None:
     with contextlib.closing(sqlite3.connect(path)) as link, link:
-        link.execute("UPDATE alembic_version SET version_num = ?", (version,))
+        link.execute("UPDATE alembic_version SET version_num = 'ffffffffffff'")
 
 
-def test_older_schema_is_never_migrated(sqlite_uri: str, tmp_path: Path) -> None:
-    path = tmp_path / "mlflow.db"
-    _set_schema(path, "451aebb31d03")
-    before = path.read_bytes()
-    with pytest.raises(TrackingError, match=r"older MLflow.*mlflow db upgrade"):
-        connect(sqlite_uri)
-    assert path.read_bytes() == before
-
-
-def test_newer_schema(sqlite_uri: str, tmp_path: Path) -> None:
-    _set_schema(tmp_path / "mlflow.db", "ffffffffffff")
-    with pytest.raises(TrackingError, match=r"newer MLflow.*Install a newer mlflow"):
-        connect(sqlite_uri)
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [(_old, r"older MLflow.*mlflow db upgrade"), (_new, r"newer MLflow.*Install a newer mlflow")],
+)
+def test_another_schema_is_never_migrated(
+    sqlite_uri: str,
+    tmp_path: Path,
+    make: Callable[[Path], None],
+    words: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Neither by looking nor by logging; MLflow's own client would do it on opening."""
+    make(tmp_path / "mlflow.db")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    for writable in (False, True):
+        with pytest.raises(TrackingError, match=words):
+            connect(sqlite_uri, writable=writable)
+    with pytest.raises(TrackingError, match=words):
+        log_predictions([0, 1], [0.1, 0.9], sensitive_features=["a", "b"],
+                        run_id="0" * 32, tracking_uri=sqlite_uri)  # fmt: skip
+    assert main(["evaluate", "0" * 32, "--tracking-uri", sqlite_uri]) == UNREADABLE
+    assert re.search(words, capsys.readouterr().err)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_other_databases_and_files(tmp_path: Path) -> None:
