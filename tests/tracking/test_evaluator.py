@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -48,31 +49,40 @@ if options.pop("fit", False):
 else:
     options["predictions"] = "y_prob"
 mlflow.set_tracking_uri(sys.argv[1])
-with mlflow.start_run() as run:
-    found = mlflow.models.evaluate(data=frame, targets="y_true", model_type="classifier", **options)
-print(json.dumps({"run": run.info.run_id, "metrics": found.metrics}, default=float))
+for config in options.pop("evaluator_config"):
+    with mlflow.start_run() as run:
+        found = mlflow.models.evaluate(data=frame, targets="y_true", model_type="classifier",
+                                       evaluator_config=config, **options)
+    print(json.dumps({"run": run.info.run_id, "metrics": found.metrics}, default=float))
 """
 
 
-def run(uri: str, frame: pd.DataFrame, installed: Path, folder: Path, **options: object):
-    """Run an evaluation in a process of its own, where the plugin is installed."""
+def run(
+    uri: str,
+    frame: pd.DataFrame,
+    installed: Path,
+    folder: Path,
+    *configs: object,
+    **options: object,
+) -> list[dict[str, Any]]:
+    """Run evaluations in a process of its own, where the plugin is installed; what each gave."""
+    options["evaluator_config"] = configs
     file = folder / "frame.parquet"
     frame.to_parquet(file)
     root = Path(__file__).resolve().parents[2]
     path = os.pathsep.join([str(installed), str(root)])
     environment = os.environ | {"PYTHONPATH": path, "MLFLOW_DISABLE_TELEMETRY": "true"}
-    return subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", PROGRAM, uri, str(file), json.dumps(options)],
         cwd=folder, env=environment, capture_output=True, text=True, timeout=110,
     )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
 
 def test_a_static_data_set(on_server, frame, installed, tmp_path) -> None:
     config = {"rise": {"sensitive_features": ["sex"], "pos_label": "yes"}}
-    done = run(on_server.uri, frame, installed, tmp_path, evaluators=["rise"],
-               evaluator_config=config)  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
+    (found,) = run(on_server.uri, frame, installed, tmp_path, config, evaluators=["rise"])
     ev = evaluate(frame["y_true"], frame["y_prob"], sensitive_features=frame["sex"])
     wanted = {f"rise.{name}": value for name, value in ev.indicators}
     assert found["metrics"] == pytest.approx(wanted)
@@ -84,27 +94,37 @@ def test_a_static_data_set(on_server, frame, installed, tmp_path) -> None:
     assert dict(again.indicators) == pytest.approx(dict(ev.indicators))
 
 
-def test_nobody_else_s_evaluation_is_touched(on_sqlite, frame, installed, tmp_path) -> None:
-    """Installed, but not asked: MLflow's own evaluators run, and nothing of ours is logged."""
-    binary = frame.assign(y_true=(frame["y_true"] == "yes").astype(int),
-                          y_prob=(frame["y_prob"] >= 0.5).astype(int))  # fmt: skip
-    done = run(on_sqlite.uri, binary.drop(columns=["sex", "region_code"]).assign(x=1.0), installed,
-               tmp_path, evaluator_config={"log_model_explainability": False})  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert "accuracy_score" in found["metrics"]
-    assert not [name for name in found["metrics"] if name.startswith("rise.")]
+def test_without_a_list_of_evaluators_it_acts_only_where_its_configuration_asks(
+    on_sqlite, frame, installed, tmp_path
+) -> None:
+    """MLflow then offers every evaluation to all that are installed."""
+    others = {"log_model_explainability": False}
+    decided = frame.assign(y_true=(frame["y_true"] == "yes").astype(int),
+                           y_prob=(frame["y_prob"] >= 0.5).astype(int))  # fmt: skip
+    asked = {"rise": {"sensitive_features": "sex"}, "default": others}
+    untouched, touched = run(on_sqlite.uri, decided, installed, tmp_path, others, asked)
+    store = connect(on_sqlite.uri)
+    for found, acts in ((untouched, False), (touched, True)):
+        assert "accuracy_score" in found["metrics"]  # MLflow's own evaluators have run
+        assert ("rise.w1" in found["metrics"]) is acts
+        logged = store.run(found["run"])
+        assert ("rise.w1" in logged.metrics) is acts
+        assert ("rise.predictions" in logged.tags) is acts
+        names = {entry.path for entry in on_sqlite.client.list_artifacts(logged.id)}
+        assert ("rise" in names) is acts
+    wanted = evaluate(decided["y_true"], decided["y_prob"], sensitive_features=decided["sex"])
+    assert touched["metrics"]["rise.w1"] == pytest.approx(wanted.indicators.w1)
 
 
 def test_the_model_s_own_scores(on_sqlite, frame, installed, tmp_path) -> None:
     config = {"rise": {"sensitive_features": "sex"}}
-    done = run(on_sqlite.uri, frame, installed, tmp_path, fit=True, evaluators=["rise"],
-               evaluator_config=config)  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
+    (found,) = run(on_sqlite.uri, frame, installed, tmp_path, config, evaluators=["rise"],
+                   fit=True)  # fmt: skip
     table = connect(on_sqlite.uri).load(found["run"])
     assert table.frame["y_prob"].between(0, 1).all()
     assert table.frame["y_prob"].nunique() > 100  # scores, not decisions
+    # one rising feature was fitted, so that the model ranks the rows as it does
+    assert table.frame["y_prob"].corr(frame["y_prob"], method="spearman") == pytest.approx(1)
     assert 0.5 < found["metrics"]["rise.accuracy"] <= 1
 
 
