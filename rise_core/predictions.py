@@ -436,6 +436,8 @@ def _named_columns(values: Any) -> dict[str, Any]:
         named = {str(name): column for name, column in values.items()}
     elif hasattr(values, "columns") and hasattr(values, "__getitem__"):  # a frame of any kind
         names = getattr(values, "column_names", None) or list(values.columns)
+        if twice := [name for place, name in enumerate(names) if name in names[:place]]:
+            raise PredictionsError(f"Two columns of groups are named {twice[0]!r}. Rename one.")
         named = {str(name): values[name] for name in names}
     elif isinstance(values, np.ndarray) and values.ndim == 2:
         named = {f"group {i + 1}": values[:, i] for i in range(values.shape[1])}

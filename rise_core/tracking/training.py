@@ -185,6 +185,8 @@ def _table(
     pos_label: Any, row_id: Any,
 ) -> tuple[pd.DataFrame, Roles]:  # fmt: skip
     labels = _column(y_true, "y_true")
+    if not len(labels):
+        raise PredictionsError("There are no rows: y_true is empty.")
     columns: dict[str, pd.Series] = {}
     if row_id is not None:
         columns["row_id"] = _column(row_id, "row_id")
@@ -268,6 +270,8 @@ def positive_scores(y_prob: Any, labels: pd.Series, pos_label: Any = None) -> pd
             )
         values = values[:, texts.index(label_text(wanted))]
     column = _column(values, "y_prob")
+    if pd.api.types.infer_dtype(column, skipna=True) == "decimal":
+        column = column.astype("float64")
     if not pd.api.types.is_numeric_dtype(column.dtype):
         raise PredictionsError(
             f"y_prob must be numbers, the scores of the positive class; it holds {column.dtype}."
@@ -279,6 +283,10 @@ def _groups(features: Any) -> dict[str, pd.Series]:
     if hasattr(features, "to_pandas"):
         features = features.to_pandas()
     if isinstance(features, pd.DataFrame):
+        if twice := [str(name) for name in features.columns[features.columns.duplicated()]]:
+            raise PredictionsError(
+                f"Two sensitive features are named {clean_text(twice[0], 60)!r}. Rename one."
+            )
         found = {str(name): features[name].reset_index(drop=True) for name in features.columns}
     elif isinstance(features, Mapping):
         found = {str(name): _column(column, str(name)) for name, column in features.items()}
@@ -301,7 +309,10 @@ def _write(frame: pd.DataFrame, roles: Roles, file: Path) -> None:
     import pyarrow.parquet as pq
 
     try:
-        table = pa.Table.from_pandas(frame, preserve_index=False)
+        try:
+            table = pa.Table.from_pandas(frame, preserve_index=False)
+        except pa.ArrowException:
+            table = pa.Table.from_pandas(_of_one_kind(frame), preserve_index=False)
     except pa.ArrowException as error:
         raise PredictionsError(
             f"A column mixes kinds of values that a table cannot hold: {clean_text(error, 160)}"
@@ -310,3 +321,13 @@ def _write(frame: pd.DataFrame, roles: Roles, file: Path) -> None:
     metadata = dict(table.schema.metadata or {})
     metadata[ROLES_KEY] = json.dumps(roles.to_dict()).encode()
     pq.write_table(table.replace_schema_metadata(metadata), file, compression="zstd")
+
+
+def _of_one_kind(frame: pd.DataFrame) -> pd.DataFrame:
+    """Labels and groups that are numbers here and texts there, as the texts they are read as."""
+    mixed = [
+        name
+        for name in frame.columns
+        if pd.api.types.infer_dtype(frame[name], skipna=True).startswith("mixed")
+    ]
+    return frame.assign(**{name: frame[name].map(label_text, na_action="ignore") for name in mixed})

@@ -514,3 +514,9 @@ def test_one_label_in_several_spellings_is_one_class(labels: list[object]) -> No
 def test_a_frame_without_rows_says_so_before_its_roles_are_asked_for() -> None:
     with pytest.raises(PredictionsError, match="The table is empty"):
         Predictions.from_frame(pd.DataFrame({"y_true": []}), Roles())
+
+
+def test_two_columns_of_groups_of_one_name() -> None:
+    groups = pd.DataFrame([["a", "x"], ["b", "y"]], columns=["sex", "sex"])
+    with pytest.raises(PredictionsError, match="columns of groups are named 'sex'"):
+        Predictions.from_columns([0, 1], [0.2, 0.8], sensitive_features=groups)

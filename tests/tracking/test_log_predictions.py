@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -138,6 +139,31 @@ def test_groups_in_every_form(on_sqlite, columns, kind: str) -> None:
     assert list(table.frame[names[0]]) == list(sex)
 
 
+def test_what_is_number_here_and_text_there_is_logged_as_text(on_sqlite, columns) -> None:
+    """A script must not end at its last line for a code of another kind."""
+    regions = np.resize(np.array([1, "unknown", 2.0, None], dtype=object), 400)
+    labels = [int(label == "coat") for label in columns["y_true"]]
+    labels = [str(label) if k % 2 else label for k, label in enumerate(labels)]
+    scores = [Decimal(str(round(score, 6))) for score in columns["y_prob"]]
+    run_id = on_sqlite.run()
+    log_predictions(labels, scores, sensitive_features={"region": regions},
+                    run_id=run_id, tracking_uri=on_sqlite.uri)  # fmt: skip
+    store = connect(on_sqlite.uri)
+    table = store.load(run_id)
+    assert set(table.frame["y_true"]) == {"0", "1"}
+    found = evaluate_predictions(Predictions.from_frame(table.frame, table.roles))
+    assert {group: curve.n for group, curve in found.groups.items()} == {
+        "1": 100, "2": 100, "unknown": 100, "(missing)": 100,
+    }  # fmt: skip
+    wanted = evaluate(
+        [int(label) for label in labels],
+        np.round(columns["y_prob"], 6),
+        sensitive_features=[str(region) for region in regions],
+    )
+    assert found.indicators.w1 == pytest.approx(wanted.indicators.w1)
+    assert store.run(run_id).metrics["rise.w1"] == pytest.approx(wanted.indicators.w1)
+
+
 def test_what_cannot_be_evaluated_is_logged_with_a_warning(on_sqlite, columns) -> None:
     run_id = on_sqlite.run()
     with pytest.warns(UserWarning, match="No indicators were logged"):
@@ -176,9 +202,12 @@ def test_metrics_can_be_left_out(on_sqlite, columns) -> None:
         ({"y_prob": np.zeros((3, 4))}, "must be one column"),
         ({"pos_label": "maybe"}, "pos_label is 'maybe', but y_true holds no, yes"),
         ({"sensitive_features": {}}, "sensitive_features is empty"),
+        ({"sensitive_features": pd.DataFrame([["a", "b"]] * 3, columns=["sex", "sex"])},
+         "Two sensitive features are named 'sex'"),
+        ({"y_true": [], "y_prob": [], "sensitive_features": []}, "no rows: y_true is empty"),
         ({"sensitive_features": {"y_true": [1, 2, 3]}}, "Rename it"),
     ],
-)
+)  # fmt: skip
 def test_bad_input_is_refused_before_anything_is_written(on_sqlite, change, text) -> None:
     run_id = on_sqlite.run()
     good = {
