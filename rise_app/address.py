@@ -14,6 +14,8 @@ import streamlit as st
 
 __all__ = [
     "chosen",
+    "is_linked",
+    "leave_server",
     "linked",
     "linked_many",
     "linked_number",
@@ -30,7 +32,33 @@ _STATE = "selection"
 _SEEN = "address seen"
 _BETWEEN = "|"
 # The parts of the selection that mean something on every page.
-SHARED = ("experiment", "run", "environment", "attribute", "residual", "threshold", "rates")
+SHARED = (
+    "server",
+    "experiment",
+    "run",
+    "environment",
+    "attribute",
+    "residual",
+    "threshold",
+    "rates",
+)
+# And those that mean the same on every server; all others name something that it holds.
+_ON_EVERY_SERVER = frozenset(
+    [
+        "server",
+        "residual",
+        "threshold",
+        "rates",
+        "view",
+        "layers",
+        "pieces",
+        "by",
+        "write",
+        "tab",
+        "words",
+        "file",
+    ]
+)
 
 
 def _selection() -> dict[str, str]:
@@ -177,6 +205,29 @@ def _tied(
     widget(label, key=key, on_change=take, **arguments)
     keep(wanted)
     return wanted
+
+
+def is_linked() -> bool:
+    """Whether the address names something of a server that was not chosen on the page."""
+    seen: dict[str, str | None] = st.session_state.get(_SEEN, {})
+    return any(
+        value != seen.get(name)
+        for name, value in st.query_params.items()
+        if name not in _ON_EVERY_SERVER
+    )
+
+
+def leave_server(*, keep_linked: bool = False) -> None:
+    """Forget what is chosen of a server, where another one is meant from now on.
+
+    Parameters
+    ----------
+    keep_linked : keep what the address says, which is a link to that other server
+    """
+    linked_names = set(st.query_params)
+    for name in {*_selection(), *linked_names} - _ON_EVERY_SERVER:
+        if not (keep_linked and name in linked_names):
+            remember(name, None)
 
 
 def listed(values: Iterable[str]) -> str:

@@ -9,9 +9,12 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from rise_app import address
-from rise_app.connection import is_demo, open_store
+from rise_app.connection import open_store
+from rise_app.messages import show_error
 from rise_app.quiet import keep_log_quiet
+from rise_app.servers import Server, choose_server, servers
 from rise_core.charts.theme import ThemeName
+from rise_core.exceptions import RiseError
 from rise_core.tracking import Store
 
 __all__ = ["PAGES", "Page", "Scene", "Stage", "begin", "begin_alone"]
@@ -82,40 +85,73 @@ def begin(title: str) -> Stage:
 
     Every page on runs calls it, `app.py` too: a deep link runs the page's file alone.
     """
-    scene = begin_alone(title)
-    store = open_store()
+    head = _begin(title)
+    try:
+        with head.server:
+            server = choose_server()
+    except RiseError as error:
+        _show_links(head)
+        show_error("The servers to choose from are not set up as they must be.", error)
+        st.stop()
+    _show_links(head)
+    store = open_store(server)
     with st.sidebar:
-        _show_connection(store)
-    return Stage(scene.switches, scene.theme, store)
+        _show_connection(server, store)
+    return Stage(head.switches, _theme(), store)
 
 
 def begin_alone(title: str) -> Scene:
     """Set the page up and draw the sidebar's head, for a page that needs no store."""
+    head = _begin(title)
+    _show_links(head)
+    return Scene(head.switches, _theme())
+
+
+@dataclass(frozen=True)
+class _Head:
+    """The sidebar's places, from top to bottom."""
+
+    page: Page
+    links: DeltaGenerator
+    server: DeltaGenerator
+    switches: DeltaGenerator
+
+
+def _begin(title: str) -> _Head:
     keep_log_quiet()
-    page = PAGES[title]
     st.set_page_config(page_title=f"{title} · RISE", page_icon="📈", layout="wide")
     st.html(_STYLE)
     with st.sidebar:
         st.html('<div class="rise-brand">RISE<span>where, and for whom, a model errs</span></div>')
+        return _Head(PAGES[title], st.container(), st.container(), st.container(key="switches"))
+
+
+def _show_links(head: _Head) -> None:
+    """Link the other pages, with what is chosen; the server must have been settled before."""
+    with head.links:
         for other in PAGES.values():
+            here = other is head.page
             st.page_link(
                 other.file,
                 label=other.title,
                 icon=other.icon,
                 help=other.question,
-                query_params=None if other is page else address.query_for(),
-                disabled=other is page,
+                query_params=None if here else address.query_for(),
+                disabled=here,
                 width="stretch",
             )
-        switches = st.container(key="switches")
-    return Scene(switches, "dark" if st.context.theme.type == "dark" else "light")
 
 
-def _show_connection(store: Store) -> None:
-    facts = store.facts
-    if is_demo():
+def _theme() -> ThemeName:
+    return "dark" if st.context.theme.type == "dark" else "light"
+
+
+def _show_connection(server: Server, store: Store) -> None:
+    if server.is_demo and len(servers()) == 1:
         st.caption("Demo store. Set `MLFLOW_TRACKING_URI` to see your own runs.")
         return
-    st.caption("Connected; reads only; writes when you ask")
+    st.caption("Connected. Reads only; writes when you ask.")
+    facts = store.facts
+    place = "the demo store" if server.is_demo else store.label
     who = f" as {facts.user}" if facts.user else ""
-    st.text(f"{store.label}{who}, {facts.seconds:.1f} s")
+    st.text(f"{place}{who}, {facts.seconds:.1f} s")

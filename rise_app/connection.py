@@ -1,23 +1,26 @@
-"""Which MLflow store the app looks at, and what people see when it does not answer."""
+"""The connection to the MLflow store that the app looks at, and what people see without one."""
 
 from __future__ import annotations
 
 import os
 import threading
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import streamlit as st
 
 from rise_app.messages import show_error
+from rise_app.servers import Server
 from rise_core.exceptions import RiseError
 from rise_core.tracking import Store, connect
-from rise_core.tracking.address import redact
 
-__all__ = ["home", "is_demo", "open_for_writing", "open_store", "store_label", "store_uri", "watch"]
+__all__ = ["home", "is_demo", "open_for_writing", "open_store", "store_uri", "watch"]
 
 _PROJECT = Path(__file__).resolve().parent.parent
 _RETRY_SECONDS = 5
+_PATIENCE_SECONDS = 0.3
+_DRAWN = "retry drawn"
 
 
 def home() -> Path:
@@ -25,34 +28,27 @@ def home() -> Path:
     return Path(os.environ.get("RISE_HOME") or _PROJECT / ".rise").expanduser().resolve()
 
 
-def is_demo() -> bool:
-    """Whether the app shows its own demo, for want of a tracking URI."""
-    return not os.environ.get("MLFLOW_TRACKING_URI", "").strip()
+def is_demo(store: Store) -> bool:
+    """Whether a store is the app's own demo."""
+    return store.uri in _demo_memo().filled.values()
 
 
-def open_store() -> Store:
-    """Open the store of ``MLFLOW_TRACKING_URI``, or the demo store, filling it the first time.
+def open_store(server: Server) -> Store:
+    """Open the store of a server; the demo store is filled the first time.
 
     A failure is shown, looked at again every few seconds, and ends the script run.
     """
     try:
-        return _connect(store_uri())
+        return _connected(server)
     except RiseError as error:
         show_error("There is no connection to the runs.", error)
-        watch()
+        watch(server)
         st.stop()
 
 
-def store_label() -> str:
-    """Name the store for people, without opening it and without credentials."""
-    if is_demo():
-        return "the demo store of this machine"
-    return redact(os.environ["MLFLOW_TRACKING_URI"].strip())
-
-
-def store_uri() -> str:
+def store_uri(server: Server) -> str:
     """Return the store's address; the demo store is filled the first time."""
-    return _demo_uri() if is_demo() else os.environ["MLFLOW_TRACKING_URI"].strip()
+    return _demo_uri() if server.uri is None else server.uri
 
 
 def open_for_writing(uri: str) -> Store:
@@ -66,9 +62,52 @@ def open_for_writing(uri: str) -> Store:
     return connect(uri, cache_dir=home() / "cache", writable=True)
 
 
-@st.cache_resource(show_spinner=False, max_entries=8)
-def _connect(uri: str) -> Store:
-    return connect(uri, cache_dir=home() / "cache")
+def _connected(server: Server) -> Store:
+    """Return the store, connected once for all sessions; a failed attempt is made again.
+
+    Every call to Streamlit lets it take another choice in: a server that hangs must not hold the
+    person who wants to choose another one.
+    """
+    made = _connections().ask(store_uri(server))
+    wait([made], _PATIENCE_SECONDS)
+    if not made.done():
+        place = st.empty()
+        while not made.done():
+            place.text(f"Connecting to {server.label} …")
+            wait([made], _PATIENCE_SECONDS)
+        place.empty()
+    return made.result()
+
+
+class _Connections:
+    """Connections by address, made in the background and shared by all sessions."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Future[Store]] = {}
+        self._lock = threading.Lock()
+
+    def ask(self, uri: str) -> Future[Store]:
+        with self._lock:
+            found = self._made.get(uri)
+            if found is None or (found.done() and found.exception()):
+                found = self._made[uri] = Future()
+                # No pool: it could be full of servers that hang.
+                threading.Thread(
+                    target=_connect, args=(uri, found), name="rise-connect", daemon=True
+                ).start()
+            return found
+
+
+def _connect(uri: str, made: Future[Store]) -> None:
+    try:
+        made.set_result(connect(uri, cache_dir=home() / "cache"))
+    except BaseException as error:
+        made.set_exception(error)
+
+
+@st.cache_resource(show_spinner=False)
+def _connections() -> _Connections:
+    return _Connections()
 
 
 def _demo_uri() -> str:
@@ -100,22 +139,22 @@ def _demo_memo() -> _DemoMemo:
     return _DemoMemo()
 
 
-def watch() -> None:
+def watch(server: Server) -> None:
     """Offer to try again, and try by itself every few seconds until the store answers."""
     st.button("Try again", type="primary")
+    st.session_state[_DRAWN] = False
 
     @st.fragment(run_every=_RETRY_SECONDS)
     def look() -> None:
         # The first call draws; the later ones are the clock's.
-        if st.session_state.setdefault("_looked", False):
+        if st.session_state[_DRAWN]:
             try:
-                _connect(store_uri()).check()
+                _connected(server)
             except RiseError:
                 pass
             else:
-                st.session_state.pop("_looked")
                 st.rerun()
-        st.session_state["_looked"] = True
+        st.session_state[_DRAWN] = True
         st.caption(f"Looked again every {_RETRY_SECONDS} seconds; the page comes back by itself.")
 
     look()

@@ -74,7 +74,7 @@ def experiments(store: Store) -> list[Experiment]:
     """List the experiments, last changed first; raises TrackingError."""
     found = _experiments(store.uri, store)
     # MLflow puts an experiment of its own into every store; the demo's has no runs.
-    return [e for e in found if e.id != "0"] if is_demo() else found
+    return [e for e in found if e.id != "0"] if is_demo(store) else found
 
 
 @st.cache_resource(ttl=_LIST_SECONDS, max_entries=64, show_spinner="Reading runs …")

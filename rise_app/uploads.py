@@ -12,11 +12,12 @@ import streamlit as st
 
 from rise_app import loaders
 from rise_app.address import chosen, linked, remember
-from rise_app.connection import store_label, store_uri
+from rise_app.connection import store_uri
 from rise_app.export import show_evaluation_export
 from rise_app.loaders import Question
 from rise_app.mapping import SCALES, edit_roles, show_reasons
 from rise_app.messages import as_text, show_error
+from rise_app.servers import Server, chosen_server, query_of
 from rise_core import Evaluation, Predictions
 from rise_core.columns import Roles, label_text
 from rise_core.exceptions import RiseError
@@ -317,29 +318,40 @@ def show_save(upload: Upload, ev: Evaluation, verdict: Any, title: str, draw: An
 
 
 def show_logging(upload: Upload, predictions: Predictions) -> None:
-    """Offer to log the rows as a run; the one place where the app writes to a store."""
+    """Offer to log the rows as a run, at the server that is chosen; it says which."""
     stem = upload.table.path.split(".", 1)[0]
-    label = store_label()
+    try:
+        server = chosen_server()
+    except RiseError as error:
+        show_error("There is no place to log it.", error)
+        return
     with st.form(f"log {upload.id}", border=False):
         experiment = st.text_input("Experiment", value=stem, help="Made where there is none.")
         name = st.text_input("Run name", value=stem)
         algorithm = st.text_input("Algorithm", help="Kept as a tag; the run's name where empty.")
-        sure = st.checkbox(f"Yes, write these rows to {as_text(label)}")
+        sure = st.checkbox(f"Yes, write these rows to {as_text(server.label)}")
         if st.form_submit_button("Log as a run", type="primary"):
-            _log(upload, predictions, experiment, name, algorithm, sure)
-    logged = st.session_state.get(_LOGGED, {}).get(upload.id)
+            _log(upload, predictions, server, experiment, name, algorithm, sure)
+    logged = st.session_state.get(_LOGGED, {}).get((server.name, upload.id))
     if logged is not None:
         st.text(f"Logged as run {logged.run_id}.")
         st.page_link(
             "pages/diagnose.py",
             label="Look at the run",
             icon=":material/show_chart:",
-            query_params={"experiment": logged.experiment_id, "run": logged.run_id},
+            query_params=query_of(server)
+            | {"experiment": logged.experiment_id, "run": logged.run_id},
         )
 
 
 def _log(
-    upload: Upload, predictions: Predictions, experiment: str, name: str, algorithm: str, sure: bool
+    upload: Upload,
+    predictions: Predictions,
+    server: Server,
+    experiment: str,
+    name: str,
+    algorithm: str,
+    sure: bool,
 ) -> None:
     if not sure:
         show_error("Nothing was written.", "Tick the box first: it says where the rows go.")
@@ -351,7 +363,7 @@ def _log(
         with st.spinner("Logging …"):
             logged = log_new_run(
                 predictions,
-                tracking_uri=store_uri(),
+                tracking_uri=store_uri(server),
                 experiment=experiment,
                 run_name=name,
                 tags=tags,
@@ -359,5 +371,5 @@ def _log(
     except RiseError as error:
         show_error("The run was not logged.", error)
         return
-    st.session_state.setdefault(_LOGGED, {})[upload.id] = logged
+    st.session_state.setdefault(_LOGGED, {})[server.name, upload.id] = logged
     loaders.forget_lists()

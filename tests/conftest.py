@@ -50,6 +50,7 @@ def _own_stores(
     monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
     monkeypatch.setenv("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.delenv("RISE_TRACKING_URIS", raising=False)
     monkeypatch.delenv("MLFLOW_REGISTRY_URI", raising=False)
     yield
     stray = {name for name in STRAY if (ROOT / name).exists()} - before

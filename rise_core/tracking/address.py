@@ -14,7 +14,10 @@ from rise_core.exceptions import TrackingError
 __all__ = ["Address", "clean_text", "parse_address", "redact"]
 
 _SECRET_QUERY = re.compile(r"(?i)\b((?:password|passwd|pwd|token|secret|key)=)[^&;\s'\"]+")
-_USERINFO = re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://)[^\s/@'\"]+@")
+# "user:password@" ends at the last "@", as a password may hold "/" and "@"; ":5000/" is a port.
+_USERINFO = re.compile(
+    r"(?i)\b([a-z][a-z0-9+.-]*://)(?:[^\s/@:'\"]*:(?!\d{1,5}/)[^\s'\"]*|[^\s/@'\"]+)@"
+)
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
 
 
@@ -127,7 +130,10 @@ def _http(uri: str) -> Address:
         host, _ = parts.hostname, parts.port
     except ValueError as error:
         raise TrackingError(
-            f"{redact(uri)} is not a valid address: {error}. It looks like http://host:5000."
+            # without the words of the error, which may quote a password
+            f"{redact(uri)} is not a valid address: its host or port cannot be read. It looks like "
+            "http://host:5000; in a user name or password, marks such as / @ : are written %2F %40 "
+            "%3A."
         ) from error
     if not host:
         raise TrackingError(f"{redact(uri)} names no host. It looks like http://host:5000.")

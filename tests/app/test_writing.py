@@ -245,7 +245,7 @@ def test_who_may_only_read_is_told_so(
     monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", secret)
     page = open_app("Diagnose", guarded_url, run=run_id, tab="Save", write=ALL)
     assert any("as reader" in text for text in page.texts)
-    assert any("reads only; writes when you ask" in c.value for c in page.at.caption)
+    assert any("Reads only; writes when you ask" in c.value for c in page.at.caption)
     press_write(show(page))
     assert "The writing stopped." in page.markdown
     (reason,) = (text for text in page.texts if "refuses it for this user" in text)

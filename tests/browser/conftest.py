@@ -66,7 +66,9 @@ def running_app(home: Path, **environment: str) -> Iterator[App]:
     port = _free_port()
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
     command += ["--server.headless", "true"]  # all else as `make run` starts it
-    inherited = {k: v for k, v in os.environ.items() if not k.startswith("MLFLOW_")}
+    inherited = {
+        k: v for k, v in os.environ.items() if not k.startswith(("MLFLOW_", "RISE_TRACKING"))
+    }
     with log.open("wb") as output:
         server = subprocess.Popen(
             command,
