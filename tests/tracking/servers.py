@@ -26,13 +26,18 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def mlflow_server(
-    folder: Path, *options: str, backend: str | None = None, **environment: str
+    folder: Path,
+    *options: str,
+    backend: str | None = None,
+    port: int | None = None,
+    **environment: str,
 ) -> Iterator[str]:
     """Run a tracking server in `folder` with its artifact proxy; yields its address.
 
-    The database is sqlite in the folder unless `backend` names another.
+    The database is sqlite in the folder unless `backend` names another. A server that is started
+    again in its folder, on its old `port`, is the same one.
     """
-    port = free_port()
+    port = free_port() if port is None else port
     url = f"http://127.0.0.1:{port}"
     # Jobs would start fifteen processes that outlive their parent.
     variables = os.environ | {
