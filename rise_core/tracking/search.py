@@ -23,9 +23,9 @@ __all__ = [
     "Order",
     "Search",
     "Sources",
+    "filter_for_ids",
     "is_filter",
     "possible_sources",
-    "runs_named",
     "sources_in",
 ]
 
@@ -320,7 +320,7 @@ def _blurred(text: str) -> str:
     return re.sub(r"[^ -~]|['\"`\\]", "_", text)
 
 
-def runs_named(ids: Iterable[str]) -> str:
+def filter_for_ids(ids: Iterable[str]) -> str:
     """Return the filter for the runs with these ids; "" where none of them can be an id."""
     safe = [f"'{run_id}'" for run_id in ids if re.fullmatch(r"[\w-]+", run_id)]
     return f"attributes.run_id IN ({', '.join(safe)})" if safe else ""

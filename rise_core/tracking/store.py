@@ -244,9 +244,10 @@ class Store:
             except Exception as error:
                 if getattr(error, "error_code", "") not in _NOT_UNDERSTOOD:
                     raise
-                asked = f"the filter {clean_text(filter, 120)}" if filter else f"{order_by}"
+                asked = f"the filter {filter[:200]!r}" if filter else f"the order {order_by}"
+                reason = clean_text(error, 300).removeprefix("INVALID_PARAMETER_VALUE: ")
                 raise FilterError(
-                    f"{self.label} does not understand {asked}\n{clean_text(error, 300)}\n"
+                    f"{self.label} does not understand {asked}: {reason}\n"
                     "A filter looks like: metrics.auc > 0.8 and tags.dataset = 'adult'. "
                     "Text stands in quotes; there is an and, and no or."
                 ) from error
@@ -448,8 +449,8 @@ class Store:
         )
         if nested.runs:
             return NestedTablesError(
-                f"Run {name!r} has no table of predictions itself: the runs nested in it hold "
-                "them. Choose one of those."
+                f"Run {name!r} has no table of predictions itself: its nested runs hold them. "
+                "Choose one of those."
             )
         return UnreadableTableError(
             f"Run {name!r} has no table of predictions: none of its files is parquet, CSV, JSON "
