@@ -6,7 +6,7 @@ from functools import partial
 
 import streamlit as st
 
-from rise_app import switches, uploads, views
+from rise_app import questions, switches, uploads, views
 from rise_app.band_views import source_of
 from rise_app.bootstrap import begin_alone
 from rise_app.cards import facts_html, title_html
@@ -29,9 +29,9 @@ if upload is None:
 name = upload.table.path
 came = {"file": f"{name} ({upload.table.size:,} bytes)"}
 checked = None
-classes = uploads.classes_to_choose_from(upload)
+asks = questions.is_open(upload.table, upload.roles, hard=True)
 try:
-    if not classes and not uploads.needs_conversion(upload):
+    if not asks:
         checked = uploads.check(upload)
         predictions = checked.predictions
         with scene.switches:
@@ -47,10 +47,9 @@ if checked is None:
     shape = "{:,} rows, {} columns".format(*upload.table.frame.shape)
     with head:
         st.html(title_html(name) + facts_html({"table": shape}))
-    if classes:
-        uploads.show_classes(upload, classes)
-    elif uploads.needs_conversion(upload):
-        uploads.show_conversion(upload)
+    if asks:
+        keep = partial(uploads.answer, upload)
+        questions.show_question(upload.table, upload.roles, keep, hard=True)
     uploads.show_columns(upload)
     uploads.show_preview(upload)
     st.stop()

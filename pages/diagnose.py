@@ -6,13 +6,14 @@ from functools import partial
 
 import streamlit as st
 
-from rise_app import loaders, switches, views
+from rise_app import loaders, questions, switches, views
 from rise_app.band_views import source_of
 from rise_app.bootstrap import begin
 from rise_app.closer_views import show_closer
 from rise_app.loaders import Analysis
-from rise_app.mapping import roles_for, show_mapping
+from rise_app.mapping import keep_roles, roles_for, show_mapping
 from rise_app.messages import show_error, show_notes
+from rise_app.tables import open_table
 from rise_app.writing_views import show_save
 from rise_core.exceptions import RiseError
 
@@ -26,13 +27,21 @@ except RiseError as error:
     st.stop()
 
 try:
-    table = loaders.load_table(stage.store, run)
+    with stage.switches:
+        table, picked = open_table(stage.store, run)
 except RiseError as error:
     views.show_run(run)
     show_error("This run has no table that can be read.", error)
     st.stop()
 
 roles = roles_for(stage.store, run, table)
+show_columns = partial(show_mapping, stage.store, run, table, roles, picked)
+if questions.is_open(table, roles):
+    views.show_run(run)
+    keep = partial(keep_roles, stage.store, run, picked)
+    questions.show_question(table, roles, keep, scope="The answer holds for the experiment.")
+    show_columns()
+    st.stop()
 try:
     predictions = loaders.predictions_of(table, roles)
     with stage.switches:
@@ -45,7 +54,7 @@ try:
 except RiseError as error:
     views.show_run(run)
     show_error("This run's table cannot be evaluated as it is read now.", error)
-    show_mapping(stage.store, run, table, roles)
+    show_columns()
     st.stop()
 
 views.show_evaluation(run, ev, environment)
@@ -64,7 +73,7 @@ show_closer(
     verdict,
     stage.theme,
     after={
-        "Columns": partial(show_mapping, stage.store, run, table, roles),
+        "Columns": show_columns,
         "About": partial(views.show_about, experiment, run),
         "Save": partial(show_save, stage.store, run, table, roles, ev, question, verdict, draw),
     },

@@ -19,7 +19,7 @@ from rise_app.mapping import roles_for
 from rise_core import Evaluation, Predictions, Settings, evaluate_predictions
 from rise_core.columns import Roles
 from rise_core.exceptions import ColumnError, RiseError
-from rise_core.tracking import Experiment, Run, Store, Table
+from rise_core.tracking import Experiment, Run, Store, Table, TableRef
 
 __all__ = [
     "ALL_ROWS",
@@ -39,6 +39,7 @@ __all__ = [
     "predictions_of",
     "question_of",
     "runs_of",
+    "tables_of",
 ]
 
 ALL_ROWS = "(all)"
@@ -110,15 +111,32 @@ def stamp(run: Run) -> str:
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _table(uri: str, run_id: str, stamp: str, path: str | None, _store: Store, _run: Run) -> Table:
-    return _store.load(_run, path)
+def _table(
+    uri: str, run_id: str, stamp: str, place: str, _store: Store, _run: Run, _ref: TableRef | None
+) -> Table:
+    return _store.load(_run, _ref)
 
 
-def load_table(store: Store, run: Run, path: str | None = None) -> Table:
-    """Fetch a run's prediction table; raises RiseError. A running run is looked at afresh."""
+def load_table(store: Store, run: Run, ref: TableRef | None = None) -> Table:
+    """Fetch a run's prediction table; raises RiseError. A running run is looked at afresh.
+
+    ``ref`` is one of `tables_of`; without it the one kept for the experiment, or the likeliest.
+    """
     if run.running:
-        return store.load(run, path)
-    return _table(store.uri, run.id, stamp(run), path, store, run)
+        return store.load(run, ref)
+    kept = store.kept_roles(run.experiment_id)
+    place = f"kept {kept and kept.table}" if ref is None else f"{ref.root} {ref.path}"
+    return _table(store.uri, run.id, stamp(run), place, store, run, ref)
+
+
+@st.cache_resource(ttl=_LIST_SECONDS, max_entries=256, show_spinner=False)
+def _tables(uri: str, run_id: str, stamp: str, _store: Store, _run: Run) -> list[TableRef]:
+    return _store.tables(_run)
+
+
+def tables_of(store: Store, run: Run) -> list[TableRef]:
+    """List the files of a run that may be tables, likeliest first; raises RiseError."""
+    return _tables(store.uri, run.id, stamp(run), store, run)
 
 
 Loaded = tuple[Table, Roles, Predictions]

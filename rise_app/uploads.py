@@ -15,31 +15,28 @@ from rise_app.address import chosen, linked, remember
 from rise_app.connection import store_uri
 from rise_app.export import show_evaluation_export
 from rise_app.loaders import Question
-from rise_app.mapping import SCALES, edit_roles, show_reasons
+from rise_app.mapping import edit_roles, show_reasons
 from rise_app.messages import as_text, show_error
 from rise_app.servers import Server, chosen_server, query_of
 from rise_core import Evaluation, Predictions
-from rise_core.columns import Roles, label_text
+from rise_core.columns import Roles
 from rise_core.exceptions import RiseError
 from rise_core.report import RunReference
 from rise_core.synthetic import SyntheticModel
 from rise_core.tracking import Table
 from rise_core.tracking.new_run import log_new_run
-from rise_core.tracking.sources import Correction, read_file
+from rise_core.tracking.sources import read_file
 
 __all__ = [
     "Checked",
     "Upload",
     "add_files",
+    "answer",
     "check",
     "choose_upload",
-    "classes_to_choose_from",
     "evaluation",
-    "needs_conversion",
     "question_of",
-    "show_classes",
     "show_columns",
-    "show_conversion",
     "show_logging",
     "show_preview",
     "show_save",
@@ -50,12 +47,6 @@ _TYPES = ["csv", "tsv", "gz", "parquet", "json", "jsonl", "ndjson"]
 _FILES, _FAULTS, _ROUND, _LOGGED = "added files", "files not added", "adding round", "logged files"
 _PREVIEW = 100
 _ID = 8
-_MOST_CLASSES = 20
-_CONVERTED = {
-    "percent": "Divide by 100",
-    "logit": "Make probabilities of them",
-    "decision": "Take them as scores 0 and 1",
-}
 
 
 @dataclass(frozen=True)
@@ -66,12 +57,10 @@ class Upload:
     ----------
     table : rows, with the roles that were found in it
     roles : the roles in use
-    agreed : whether the conversion of its scores was agreed to
     """
 
     table: Table
     roles: Roles
-    agreed: bool = False
 
     @property
     def id(self) -> str:
@@ -81,10 +70,9 @@ class Upload:
 
 @dataclass(frozen=True)
 class Checked:
-    """Rows that can be evaluated, the roles they were read by, and remarks."""
+    """Rows that can be evaluated, and remarks."""
 
     predictions: Predictions
-    roles: Roles
     notes: tuple[str, ...]
 
 
@@ -192,47 +180,9 @@ def show_what_is_needed() -> None:
 # ---------------------------------------------------------------------------------- checking
 
 
-def needs_conversion(upload: Upload) -> bool:
-    """Whether the scores are no probabilities, and nobody has agreed to convert them yet."""
-    return upload.roles.scale in _CONVERTED and not upload.agreed
-
-
-def show_conversion(upload: Upload) -> None:
-    """Offer to convert the scores; nothing is converted without a yes."""
-    roles = upload.roles
-    with st.container(border=True):
-        why = roles.reasons.get("y_prob", "")
-        st.text(f"The scores in {roles.y_prob!r} look like {SCALES[roles.scale]}: {why}.")
-        st.caption("If they are something else, say so below.")
-        if st.button(_CONVERTED[roles.scale], type="primary"):
-            _keep(replace(upload, agreed=True))
-            st.rerun()
-
-
-def classes_to_choose_from(upload: Upload) -> list[str]:
-    """Return the classes of a label that does not tell which is the positive one; else nothing."""
-    label, frame = upload.roles.y_true, upload.table.frame
-    if upload.roles.pos_label is not None or label not in frame.columns:
-        return []
-    classes = _classes(frame[label])
-    return classes if 2 <= len(classes) <= _MOST_CLASSES else []
-
-
-def show_classes(upload: Upload, classes: Sequence[str]) -> None:
-    """Ask which class the scores are for."""
-    with st.container(border=True):
-        st.text(f"Which class of {upload.roles.y_true!r} is the score for?")
-        if len(classes) > 2:
-            st.caption("It is held against all others.")
-        with st.container(horizontal=True):
-            for place, name in enumerate(classes):
-                if st.button(as_text(name), key=f"class {upload.id} {place}", type="primary"):
-                    _keep(replace(upload, roles=upload.roles.corrected(pos_label=name)))
-                    st.rerun()
-
-
-def _classes(labels: Any) -> list[str]:
-    return sorted({label_text(value) for value in labels.dropna().unique()[: _MOST_CLASSES + 1]})
+def answer(upload: Upload, roles: Roles) -> None:
+    """Keep what a person has said of a file."""
+    _keep(replace(upload, roles=roles))
 
 
 def check(upload: Upload) -> Checked:
@@ -243,16 +193,8 @@ def check(upload: Upload) -> Checked:
 # For the session alone: what one person adds is nobody else's to keep.
 @st.cache_resource(scope="session", max_entries=8, show_spinner=False)
 def _checked(key: str, roles: str, _upload: Upload) -> Checked:
-    table = replace(_upload.table, roles=_upload.roles)
-    own = Correction(scale=_upload.roles.scale)
-    if _has_many_classes(table):
-        own = replace(own, pos_label=_upload.roles.pos_label, y_prob=_upload.roles.y_prob)
-    return Checked(*own.predictions(table))
-
-
-def _has_many_classes(table: Table) -> bool:
-    label = table.roles.y_true
-    return label in table.frame.columns and len(_classes(table.frame[label])) > 2
+    found = Predictions.from_frame(_upload.table.frame, _upload.roles)
+    return Checked(found, (*_upload.table.notes, *found.notes))
 
 
 def question_of(upload: Upload, environment: str, attribute: str | None, settings: Any) -> Question:
@@ -280,19 +222,22 @@ def show_preview(upload: Upload) -> None:
 def show_columns(upload: Upload) -> None:
     """Show which column is what and why, and let it be corrected."""
     show_reasons(upload.roles)
-    with st.form(f"roles {upload.table.key}", border=False):
-        edited = edit_roles(upload.table, upload.roles, with_scale=True)
-        use, back = st.columns(2)
-        if use.form_submit_button("Use these columns", type="primary", width="stretch"):
-            # Naming the scale by hand is a yes; leaving the guess as it stands is none.
-            said = edited.scale != upload.roles.scale
-            same = edited.y_prob == upload.roles.y_prob
-            _keep(replace(upload, roles=edited, agreed=said if not same else said or upload.agreed))
-            st.rerun()
-        if back.form_submit_button("Back to what was found", width="stretch"):
-            _keep(Upload(upload.table, upload.table.roles))
-            st.rerun()
+    _edit(upload)
     st.button("Forget this file", icon=":material/delete:", on_click=_forget, args=(upload.id,))
+
+
+@st.fragment
+def _edit(upload: Upload) -> None:
+    edited = edit_roles(upload.table, upload.roles)
+    with st.container(horizontal=True):
+        use = st.button("Use these columns", type="primary")
+        back = st.button("Back to what was found", disabled=upload.roles == upload.table.roles)
+    if use and edited is not None:
+        answer(upload, edited)
+        st.rerun()
+    if back:
+        answer(upload, upload.table.roles)
+        st.rerun()
 
 
 def show_save(upload: Upload, ev: Evaluation, verdict: Any, title: str, draw: Any) -> None:
