@@ -9,6 +9,7 @@ from rise_app.bootstrap import begin
 from rise_app.cards import facts_html, title_html
 from rise_app.jobs import Jobs
 from rise_app.loaders import Analysis
+from rise_app.mapping import link_to_columns
 from rise_app.messages import show_error
 from rise_core.exceptions import RiseError
 
@@ -100,6 +101,8 @@ def table() -> None:
                 alt="Runs that cannot be evaluated, with the reason.",
                 column_config={"reason": st.column_config.TextColumn(width="large")},
             )
+            # Columns, classes and conversions are said once, for all runs of the experiment.
+            link_to_columns(broken[0][0].id, broken[0][0].name)
 
 
 table()

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from rise_app.address import query_for
 from rise_app.cards import facts_html
 from rise_app.messages import as_text
 from rise_app.questions import SCALES, classes_of
@@ -30,6 +31,7 @@ from rise_core.tracking import Run, Store, Table
 __all__ = [
     "edit_roles",
     "keep_roles",
+    "link_to_columns",
     "mapping_stamp",
     "roles_for",
     "show_mapping",
@@ -73,6 +75,17 @@ def mapping_stamp(store: Store, experiment: str) -> str:
 def keep_roles(store: Store, run: Run, picked: str | None, roles: Roles) -> None:
     """Keep roles for the whole experiment, and with them a table that was picked."""
     store.keep_roles(run.experiment_id, replace(roles, table=picked or roles.table))
+
+
+def link_to_columns(run_id: str, name: str) -> None:
+    """Link to the place where a run's columns, class and scores are said, for the experiment."""
+    st.page_link(
+        "pages/diagnose.py",
+        label=f"Look at {as_text(name)} on Diagnose",
+        icon=":material/view_column:",
+        help="What its columns are is said there once, for all runs of the experiment.",
+        query_params={**query_for(run=run_id), "tab": "Columns"},
+    )
 
 
 @st.fragment

@@ -10,9 +10,10 @@ import streamlit as st
 from rise_app import loaders, switches
 from rise_app.bootstrap import Stage
 from rise_app.loaders import Analysis, Loaded, Question
-from rise_app.messages import as_text, show_error
+from rise_app.mapping import link_to_columns
+from rise_app.messages import as_text, show_error, show_notes
 from rise_core import Evaluation
-from rise_core.exceptions import RiseError
+from rise_core.exceptions import ColumnError, PredictionsError, RiseError
 from rise_core.tracking import Experiment, Run
 
 __all__ = ["Models", "Picks", "evaluate_picks", "model_names", "pick_runs"]
@@ -52,6 +53,9 @@ def pick_runs(stage: Stage) -> Picks:
     tables, broken = loaders.load_tables(stage.store, runs)
     for run_id, problem in broken.items():
         show_error(f"{as_text(names[run_id])} is left out.", problem)
+        if isinstance(problem, ColumnError | PredictionsError):
+            link_to_columns(run_id, names[run_id])
+    show_notes(_noted(tables, names))
     return Picks(experiment, [run for run in runs if run.id in tables], names, tables)
 
 
@@ -67,6 +71,18 @@ class Models:
     runs: Mapping[str, Run]
     questions: Mapping[str, Question]
     evaluations: Mapping[str, Evaluation]
+
+
+def _noted(tables: Mapping[str, Loaded], names: Mapping[str, str]) -> tuple[str, ...]:
+    """What was done to rows before they were evaluated, once for all runs it was done to."""
+    runs: dict[str, list[str]] = {}
+    for run_id, (_, _, predictions) in tables.items():
+        for note in predictions.notes:
+            runs.setdefault(note, []).append(names[run_id])
+    return tuple(
+        note if len(whose) == len(tables) else f"{', '.join(whose)}: {note}"
+        for note, whose in runs.items()
+    )
 
 
 def evaluate_picks(

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from rise_core.binning import edges_text
 from rise_core.charts import DARK, LIGHT, palette_for, strip_domain
-from rise_core.columns import ROLE_WORDS
+from rise_core.columns import ROLE_WORDS, SCALE_WORDS
 from rise_core.reading import Sentence
 from rise_core.report.html import Markup, facts, items, link, section, strip_html, table, text
 from rise_core.residuals import RESIDUALS
@@ -513,4 +514,15 @@ def _mapping(mapping: Mapping[str, Any]) -> list[tuple[str, str, str]]:
         named = isinstance(value, list | tuple)
         column = ", ".join(map(str, value)) if named else str(value)
         found.append((ROLE_WORDS.get(role, role), column, str(why.get(role, ""))))
+    found += [
+        (f"edges of {name}", edges_text(edges), str(why.get(name, "")))
+        for name, edges in dict(mapping.get("bins") or {}).items()
+        if name in (mapping.get("sensitive_features") or ())
+    ]
+    found += [
+        ("intersection", " × ".join(names), str(why.get("intersections", "")))
+        for names in mapping.get("intersections") or ()
+    ]
+    if mapping.get("convert") and mapping.get("scale") in SCALE_WORDS:
+        found.append(("conversion", f"from {SCALE_WORDS[mapping['scale']]}", "somebody agreed"))
     return found

@@ -23,7 +23,7 @@ from rise_core.tracking.training import METRIC_PREFIX, log_predictions, positive
 __all__ = ["RiseEvaluator"]
 
 _ASKS = "sensitive_features"
-_KNOWN = frozenset({_ASKS, "environment", "sample_weight", "row_id", "pos_label", "y_prob"})
+_KNOWN = frozenset({_ASKS, "environment", "sample_weight", "row_id", "pos_label", "y_prob", "bins"})
 
 
 class RiseEvaluator:
@@ -36,6 +36,7 @@ class RiseEvaluator:
     y_prob : column of the score; else the predictions, or what the model's predict_proba gives
     pos_label : the positive label, where the labels do not tell
     environment, sample_weight, row_id : names of further columns
+    bins : sensitive column to the edges that cut its numbers into bands
 
     Notes
     -----
@@ -94,7 +95,7 @@ class RiseEvaluator:
         y_prob = columns.pop("y_prob", None)
         if y_prob is None:
             y_prob = _scores(dataset, model, labels, pos_label)
-        options = {**columns, "pos_label": pos_label}
+        options = {**columns, "pos_label": pos_label, "bins": evaluator_config.get("bins")}
         log_predictions(
             labels, y_prob, run_id=run_id, tracking_uri=mlflow.get_tracking_uri(), **options
         )

@@ -93,6 +93,11 @@ def field(page: Screen, label: str, kind: str = "text_input") -> Any:
     return found
 
 
+def links(page: Screen) -> list[str]:
+    """Links in the page itself, not those of the sidebar."""
+    return [link.proto.label for link in page.at.main.get("page_link")]
+
+
 def agrees(page: Screen, ev: Evaluation) -> None:
     assert page.cards == values_of(ev, page.cards)
     assert page.facts["rows used"] == f"{ev.n:,} of {ev.n_rows:,}"
@@ -292,6 +297,9 @@ def test_percent_are_offered_to_be_converted_and_the_answer_is_kept(
                for text in page.texts)  # fmt: skip
     compared = open_app("Compare", shelf.uri, experiment=shelf.experiments["Percent"])
     assert sum("Nothing is converted unasked" in text for text in compared.texts) == 2
+    assert links(compared) == ["Look at A on Diagnose", "Look at B on Diagnose"]
+    runs = open_app("Experiments", shelf.uri, experiment=shelf.experiments["Percent"]).settle()
+    assert links(runs) == ["Look at Percent a on Diagnose"]
     page.press("Divide by 100")
     wanted = truth(percent().assign(y_prob=lambda t: t["y_prob"] / 100), "sex")
     agrees(page, wanted)
@@ -303,6 +311,8 @@ def test_percent_are_offered_to_be_converted_and_the_answer_is_kept(
     agrees(open_app("Diagnose", shelf.uri, run=shelf.runs["Percent b"]), wanted)
     compared = open_app("Compare", shelf.uri, experiment=shelf.experiments["Percent"])
     assert not any("Nothing is converted" in text for text in compared.texts)
+    assert sum("were converted from percent" in text for text in compared.texts) == 1
+    assert links(compared) == []
     runs = open_app("Experiments", shelf.uri, experiment=shelf.experiments["Percent"]).settle()
     assert set(runs.table["rows"]) == {wanted.n}
     page.press(BACK)

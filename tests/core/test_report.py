@@ -25,6 +25,7 @@ from rise_core.report import RunReference, chart_image, comparison_report, evalu
 from rise_core.report import figures as figures_module
 from rise_core.report.figures import Figures, spec_of
 from rise_core.report.html import json_block, plain
+from rise_core.report.sections import runs_section
 from rise_core.wording import METRICS, format_short
 
 WHEN = datetime(2026, 11, 29, 9, 5, tzinfo=UTC)
@@ -147,6 +148,24 @@ def report(found: Comparison) -> str:
 @pytest.fixture(scope="module")
 def page(report: str) -> Page:
     return Page(report)
+
+
+def test_bands_crossings_and_conversions_are_said() -> None:
+    mapping = {
+        "y_prob": "score",
+        "sensitive_features": ["sex", "age"],
+        "scale": "percent",
+        "convert": True,
+        "bins": {"age": [30.0, 45.5], "income": [1000.0]},
+        "intersections": [["sex", "age"]],
+        "reasons": {"age": "chosen by hand"},
+    }
+    run = RunReference("0f3c", "calm-fox-12", mapping=mapping)
+    rows = Page(str(runs_section({"ERM": run}))).rows("Which column was read as what")
+    assert rows["edges of age"] == ["30, 45.5", "chosen by hand", "every model"]
+    assert rows["intersection"] == ["sex × age", "", "every model"]
+    assert rows["conversion"] == ["from percent", "somebody agreed", "every model"]
+    assert "edges of income" not in rows  # no group: its edges rest unused
 
 
 def between(low: float, high: float) -> str:

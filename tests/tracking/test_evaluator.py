@@ -81,8 +81,14 @@ def run(
 
 
 def test_a_static_data_set(on_server, frame, installed, tmp_path) -> None:
+    frame = frame.assign(age=[18 + k % 60 for k in range(len(frame))])
     config = {"rise": {"sensitive_features": ["sex"], "pos_label": "yes"}}
-    (found,) = run(on_server.uri, frame, installed, tmp_path, config, evaluators=["rise"])
+    bands = {"rise": {"sensitive_features": "age", "bins": {"age": [30, 45]}}}
+    found, cut = run(on_server.uri, frame, installed, tmp_path, config, bands, evaluators=["rise"])
+    ages = {"sensitive_features": {"age": frame["age"]}, "bins": {"age": [30, 45]}}
+    by_age = evaluate(frame["y_true"], frame["y_prob"], **ages)
+    assert cut["metrics"]["rise.w1"] == pytest.approx(by_age.indicators.w1)
+    assert len(by_age.groups) == 3
     ev = evaluate(frame["y_true"], frame["y_prob"], sensitive_features=frame["sex"])
     wanted = {f"rise.{name}": value for name, value in ev.indicators}
     assert found["metrics"] == pytest.approx(wanted)
