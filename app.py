@@ -4,41 +4,65 @@ from __future__ import annotations
 
 import streamlit as st
 
-from rise_app import address, loaders, runs_table, switches
+from rise_app import loaders, runs_table, switches
+from rise_app.address import chosen, linked_page, linked_switch
 from rise_app.bootstrap import begin
 from rise_app.cards import facts_html, title_html
+from rise_app.entries import open_page, parents_elsewhere, several_seeds
+from rise_app.entry_table import ABOUT_SEEDS, Look, choose_action, entry_table
 from rise_app.jobs import Jobs
 from rise_app.loaders import Analysis
 from rise_app.mapping import link_to_columns
 from rise_app.messages import show_error
-from rise_core.exceptions import RiseError
+from rise_core.exceptions import FilterError, RiseError
+from rise_core.tracking import Listing
 
 RUNS_A_PAGE = 25
 # What a fast store needs; a slower one is drawn line by line.
 PATIENCE_SECONDS = 2.0
 
 stage = begin("Experiments")
-st.html(title_html("Experiments"))
-
+head = st.container(horizontal=True, vertical_alignment="center")
+with head:
+    st.html(title_html("Experiments"))
 bar = st.container(horizontal=True, vertical_alignment="bottom")
 try:
     with bar:
         found = loaders.experiments(stage.store)
-        experiment = switches.choose_experiment(found, label="Experiment", width=320)
-    runs = loaders.runs_of(stage.store, experiment.id)
+        experiment = switches.choose_experiment(found, label="Experiment", width=230)
+        known = loaders.listing(stage.store, experiment.id, fresh=False)
+        search = switches.choose_search(experiment, known)
+    if note := experiment.tags.get("mlflow.note.content"):
+        with head, st.popover("About this experiment", icon=":material/info:", type="tertiary"):
+            st.text(note)
+    group = chosen("seeds") == "on"
+    wanted = switches.page_wanted(f"{experiment.id} {search} {group}")
+
+    def read(count: int) -> Listing:
+        """List more runs, where there are more."""
+        return loaders.listing(stage.store, experiment.id, search, count)
+
+    page = open_page(read, wanted, RUNS_A_PAGE, grouped=group)
+    has_seeds = several_seeds(page.listing.runs)
+    parents = loaders.run_names(
+        stage.store, experiment.id, parents_elsewhere(page.entries), page.listing.runs
+    )
+except FilterError as error:
+    show_error("The server does not understand this filter.", error)
+    st.stop()
 except RiseError as error:
     show_error("The experiments cannot be read.", error)
     st.stop()
 
-with bar:
-    runs = switches.filter_runs(runs)
-    if note := experiment.tags.get("mlflow.note.content"):
-        with st.popover("About", icon=":material/info:"):
-            st.text(note)
-if not runs:
+if not page.entries:
     st.info("No run matches. Change the filter, or choose another experiment.")
     st.stop()
-shown = switches.page_of(runs, RUNS_A_PAGE)
+if page.pages > 1 or search.text or search.datasets or search.algorithms or search.order.metric:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(switches.count_text(page, search))
+        if page.pages > 1:
+            linked_page(page.pages, "page")
+shown = [run for entry in page.entries for run in entry.runs]
 
 facts = runs_table.ask_facts(stage.store, shown)
 Jobs.settle(list(facts.values()), PATIENCE_SECONDS)
@@ -51,7 +75,8 @@ with stage.switches:
     )
 lines = runs_table.ask_lines(stage.store, shown, analysis)
 Jobs.settle(list(lines.values()), PATIENCE_SECONDS)
-noise = runs_table.ask_noise(stage.store, shown, analysis)
+# A mean has a range, no interval.
+noise = {} if group and has_seeds else runs_table.ask_noise(stage.store, shown, analysis)
 waiting = bool(runs_table.pending(lines) or runs_table.pending(noise))
 
 
@@ -70,31 +95,27 @@ def table() -> None:
     actions = st.container(horizontal=True, vertical_alignment="center")
     with actions:
         buttons = st.container(horizontal=True, vertical_alignment="center", width="stretch")
+        if has_seeds and group != linked_switch(
+            "Group seeds", "seeds", help="One line for the runs that differ in their seed alone."
+        ):
+            st.rerun()
         bare = st.toggle(
             "Bare numbers",
             key="bare numbers",
             persist_state="session",
             help="Plain numbers to copy, without their intervals and nulls.",
         )
-    picked = runs_table.run_table(shown, lines, None if bare else noise, stage.theme)
+    if group and has_seeds:
+        st.caption(ABOUT_SEEDS)
+    look = Look(stage.theme, bare, search.order.key if search.order.metric else "", parents)
+    picked = entry_table(page.entries, lines, noise, look)
     with buttons:
-        one, several = len(picked) == 1, 2 <= len(picked) <= switches.MOST_COMPARED
-        diagnose = st.button("Diagnose", type="primary", disabled=not one)
-        compare = st.button("Compare", type="primary", disabled=not several)
-        if one:
-            st.text(picked[0].name)
-        elif picked:
-            st.text(f"{len(picked)} runs")
-        else:
-            st.caption("Select a run to see where it errs and for whom, or several to compare.")
-    if diagnose:
-        st.switch_page("pages/diagnose.py", query_params=address.query_for(run=picked[0].id))
-    if compare:
-        chosen = address.listed(run.id for run in picked)
-        st.switch_page("pages/compare.py", query_params=address.query_for(runs=chosen))
+        choose_action(picked, lines)
     broken = runs_table.unreadable(shown, lines)
     if broken:
-        with st.expander(f"{len(broken)} of these runs cannot be evaluated"):
+        with st.expander(
+            f"{len(broken)} of these runs cannot be evaluated", expanded=picked is None
+        ):
             st.dataframe(
                 [{"run": run.name, "reason": reason} for run, reason in broken],
                 hide_index=True,

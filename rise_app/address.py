@@ -19,10 +19,13 @@ __all__ = [
     "linked",
     "linked_many",
     "linked_number",
+    "linked_page",
+    "linked_switch",
     "linked_text",
     "listed",
     "query_for",
     "remember",
+    "split",
 ]
 
 T = TypeVar("T", float, int)
@@ -132,12 +135,16 @@ def linked_many(
     default: Sequence[str] = (),
     **arguments: Any,
 ) -> list[str]:
-    """Draw a choice of several options and tie it to the address; as `linked`."""
+    """Draw a choice of several options and tie it to the address; as `linked`.
+
+    With ``accept_new_options`` a value need not be among the options.
+    """
 
     def read(text: str) -> list[str]:
         # A link may name one twice, or more than the widget takes; Streamlit raises on both.
-        known = dict.fromkeys(option for option in text.split(_BETWEEN) if option in options)
-        return list(known)[: arguments.get("max_selections")]
+        anything = arguments.get("accept_new_options")
+        known = [option for option in split(text) if anything or option in options]
+        return known[: arguments.get("max_selections")]
 
     return _tied(
         widget, label, name, list(default), read, _BETWEEN.join, options=options, **arguments
@@ -166,6 +173,35 @@ def linked_number(
 def linked_text(label: str, name: str, **arguments: Any) -> str:
     """Draw a text field and tie it to the address."""
     return _tied(st.text_input, label, name, "", str, str, **arguments)
+
+
+def linked_switch(label: str, name: str, **arguments: Any) -> bool:
+    """Draw a toggle and tie it to the address, which mentions it only when it is on."""
+
+    def write(on: bool) -> str:
+        return "on" if on else "off"
+
+    return _tied(st.toggle, label, name, False, {"on": True, "off": False}.get, write, **arguments)
+
+
+def linked_page(pages: int, name: str) -> int:
+    """Draw the numbers of pages and tie the one that is open to the address."""
+    _take_in_address(name)
+    text = _selection().get(name, "")
+    wanted = min(max(int(text[:9]), 1), pages) if text.isdecimal() else 1
+    # It always has a default, and Streamlit warns where the session sets another value: for a page
+    # that nobody clicked, as after another search, there is a new widget.
+    drawn = st.session_state.setdefault(f"{name} drawn", 0)
+    if st.session_state.get(f"choose {name} {drawn}", wanted) != wanted:
+        drawn = st.session_state[f"{name} drawn"] = drawn + 1
+    key = f"choose {name} {drawn}"
+
+    def take() -> None:
+        remember(name, str(st.session_state[key]), default="1")
+
+    st.pagination(pages, default=wanted, key=key, on_change=take)
+    remember(name, str(wanted), default="1")
+    return wanted
 
 
 def _tied(
@@ -233,6 +269,11 @@ def leave_server(*, keep_linked: bool = False) -> None:
 def listed(values: Iterable[str]) -> str:
     """Return several values as they stand in the address."""
     return _BETWEEN.join(values)
+
+
+def split(text: str) -> list[str]:
+    """Return the values that `listed` put together, each once."""
+    return [value for value in dict.fromkeys(text.split(_BETWEEN)) if value]
 
 
 def query_for(**changes: str | None) -> dict[str, str]:

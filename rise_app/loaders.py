@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import streamlit as st
@@ -19,7 +20,9 @@ from rise_app.mapping import roles_for
 from rise_core import Evaluation, Predictions, Settings, evaluate_predictions
 from rise_core.columns import Roles
 from rise_core.exceptions import ColumnError, RiseError
-from rise_core.tracking import Experiment, Run, Store, Table, TableRef
+from rise_core.tracking import Experiment, Listing, Run, Search, Store, Table, TableRef
+from rise_core.tracking.listing import CHUNK, find_sources
+from rise_core.tracking.search import Sources, filter_for_ids
 
 __all__ = [
     "ALL_ROWS",
@@ -34,10 +37,13 @@ __all__ = [
     "experiments",
     "find_run",
     "forget_lists",
+    "listing",
     "load_table",
     "load_tables",
     "predictions_of",
     "question_of",
+    "run_names",
+    "runs_named",
     "runs_of",
     "tables_of",
 ]
@@ -46,8 +52,10 @@ ALL_ROWS = "(all)"
 HELD_OUT = "(held out)"
 
 _LIST_SECONDS = 30
+_KEPT_SECONDS = 600
 _AT_ONCE = 8
-RUNS_AT_ONCE = 500
+_ALL = Search()
+RUNS_AT_ONCE = CHUNK
 
 
 @dataclass(frozen=True)
@@ -78,21 +86,96 @@ def experiments(store: Store) -> list[Experiment]:
     return [e for e in found if e.id != "0"] if is_demo(store) else found
 
 
-@st.cache_resource(ttl=_LIST_SECONDS, max_entries=64, show_spinner="Reading runs …")
-def _runs(uri: str, experiment: str, query: str, limit: int, _store: Store) -> list[Run]:
-    return list(_store.runs([experiment], filter=query, max_results=limit).runs)
+@st.cache_resource(ttl=_KEPT_SECONDS, max_entries=32, show_spinner=False, hash_funcs={Search: repr})
+def _listing(uri: str, experiment: str, search: Search, _store: Store) -> Listing:
+    sources = {what: _sources_of(_store, experiment, what) for what in search.depends_on}
+    return Listing(_store, experiment, search, Sources(**sources), chunk=RUNS_AT_ONCE)
 
 
-def runs_of(store: Store, experiment: str, query: str = "", limit: int = RUNS_AT_ONCE) -> list[Run]:
-    """List an experiment's runs, newest first; raises TrackingError."""
-    return _runs(store.uri, experiment, query, limit, store)
+def _sources_of(store: Store, experiment: str, what: str) -> tuple[str, ...]:
+    known = listing(store, experiment, fresh=False)
+    if known.complete:  # costs no request
+        return find_sources(store, experiment, what, known.runs, complete=True)
+    return _sources(store.uri, experiment, what, store, known)
+
+
+@st.cache_resource(ttl=_KEPT_SECONDS, max_entries=64, show_spinner=False)
+def _sources(
+    uri: str, experiment: str, what: str, _store: Store, _known: Listing
+) -> tuple[str, ...]:
+    return find_sources(_store, experiment, what, _known.runs, complete=False)
+
+
+def listing(
+    store: Store, experiment: str, search: Search = _ALL, count: int = 1, *, fresh: bool = True
+) -> Listing:
+    """List what a search finds, at least ``count`` runs of it where there are as many.
+
+    One request for every 500 runs, and none while what was listed is new. Who has read on keeps
+    what is listed for some minutes, as pages must not shift under a reader.
+
+    Parameters
+    ----------
+    fresh : list again what is older than half a minute
+
+    Raises
+    ------
+    FilterError
+        the server does not understand the search's text
+    TrackingError
+        it does not answer
+    """
+    found = _listing(store.uri, experiment, search, store)
+    if fresh and found.age > _LIST_SECONDS and found.in_first_chunk and count <= RUNS_AT_ONCE:
+        _listing.clear(store.uri, experiment, search, store)
+        found = _listing(store.uri, experiment, search, store)
+    if len(found.runs) < count and not found.complete:
+        with st.spinner("Reading runs …"):
+            found.reach(count)
+    return found
+
+
+def runs_of(store: Store, experiment: str) -> list[Run]:
+    """List an experiment's newest runs; raises TrackingError."""
+    return list(listing(store, experiment).runs)
+
+
+@st.cache_resource(ttl=_LIST_SECONDS, max_entries=256, show_spinner=False)
+def _named_runs(uri: str, experiment: str, asked: str, _store: Store) -> dict[str, Run]:
+    page = _store.runs(experiment, filter=asked, max_results=RUNS_AT_ONCE)
+    return {run.id: run for run in page.runs}
+
+
+def runs_named(store: Store, experiment: str, ids: Iterable[str]) -> dict[str, Run]:
+    """Return those of an experiment's runs that have these ids, in one request; by id.
+
+    Raises TrackingError. A run that is not there is absent.
+    """
+    asked = filter_for_ids(sorted(set(ids)))
+    return _named_runs(store.uri, experiment, asked, store) if asked else {}
 
 
 def forget_lists() -> None:
     """Forget what was listed, so that what was just written is found."""
     _experiments.clear()
-    _runs.clear()
+    _listing.clear()
+    _sources.clear()
     _run.clear()
+
+
+def run_names(
+    store: Store, experiment: str, ids: Sequence[str], known: Iterable[Run]
+) -> dict[str, str]:
+    """Return the names of runs, by id: of those known, else in one request; without one, no name.
+
+    A name is not worth a failure: what cannot be had is absent.
+    """
+    names = {run.id: run.name for run in known}
+    if unknown := [run_id for run_id in ids if run_id not in names]:
+        with suppress(RiseError):
+            asked = runs_named(store, experiment, unknown)
+            names |= {run_id: run.name for run_id, run in asked.items()}
+    return {run_id: names[run_id] for run_id in ids if run_id in names}
 
 
 @st.cache_resource(ttl=_LIST_SECONDS, max_entries=256, show_spinner=False)

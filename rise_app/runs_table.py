@@ -1,4 +1,4 @@
-"""The table of runs on the Experiments page: one line a run, computed in the background."""
+"""The numbers of the runs on the Experiments page, computed in the background."""
 
 from __future__ import annotations
 
@@ -8,12 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from hashlib import sha1
-from math import isfinite, isnan, nan
+from math import nan
 from typing import Any, TypeVar
-
-import pandas as pd
-import streamlit as st
 
 from rise_app.jobs import jobs
 from rise_app.kept_results import Form, estimates_from_text, estimates_to_text, kept
@@ -22,13 +18,13 @@ from rise_app.mapping import mapping_stamp, roles_for
 from rise_app.messages import is_passing, problem_of
 from rise_app.switches import RATES
 from rise_core import Evaluation, Predictions
-from rise_core.charts import spark_svg, strip_domain, strip_svg
+from rise_core.charts import spark_svg
 from rise_core.charts.theme import ThemeName
 from rise_core.columns import Roles
 from rise_core.estimates import Estimate
+from rise_core.exceptions import NestedTablesError
 from rise_core.residuals import RESIDUALS
 from rise_core.tracking import Run, Store, Table
-from rise_core.wording import METRICS, format_short
 
 __all__ = [
     "RunFacts",
@@ -37,10 +33,11 @@ __all__ = [
     "ask_lines",
     "ask_noise",
     "common_facts",
+    "finished",
     "groups_text",
+    "is_fault",
     "known_groups",
     "pending",
-    "run_table",
     "stop",
     "unreadable",
 ]
@@ -48,7 +45,6 @@ __all__ = [
 T = TypeVar("T")
 
 _RUNNING_SECONDS = 60
-_COLUMNS = ("accuracy", "dp", "md", "f_mean", "f_shift", "f_acc", "w1")
 
 
 @dataclass(frozen=True)
@@ -74,6 +70,7 @@ class RunLine:
     spark : picture of the sorted residuals by group, as a data address, by theme
     problem : why the run has no numbers, or ""
     passing : whether asking again may help
+    nested : whether the run has no table because the runs nested in it hold them
     """
 
     values: Mapping[str, float] = field(default_factory=dict)
@@ -86,6 +83,7 @@ class RunLine:
     spark: Mapping[ThemeName, str] = field(default_factory=dict)
     problem: str = ""
     passing: bool = False
+    nested: bool = False
 
 
 def _read(store: Store, run: Run) -> tuple[Table, Roles, Predictions]:
@@ -125,7 +123,8 @@ def _line(store: Store, run: Run, analysis: Analysis) -> RunLine:
             spark={"light": spark_svg(ev, theme="light"), "dark": spark_svg(ev, theme="dark")},
         )
     except Exception as error:  # one run must not take the page with it
-        return RunLine(problem=problem_of(error), passing=is_passing(error))
+        nested = isinstance(error, NestedTablesError)
+        return RunLine(problem=problem_of(error), passing=is_passing(error), nested=nested)
 
 
 def groups_text(ev: Evaluation) -> str:
@@ -242,42 +241,13 @@ def known_groups(facts: Mapping[str, Future[RunFacts]]) -> tuple[list[str], list
     return list(attributes), list(environments)
 
 
-def run_table(
-    runs: Sequence[Run],
-    lines: Mapping[str, Future[RunLine]],
-    noise: Mapping[str, Future[Mapping[str, Estimate]]] | None,
-    theme: ThemeName,
-) -> list[Run]:
-    """Draw the table and return the selected runs.
-
-    ``noise`` draws every indicator with its interval and null; None writes bare numbers, to be
-    copied and calculated with.
-    """
-    done = _finished(lines)
-    readable = [run for run in runs if not (run.id in done and done[run.id].problem)]
-    if not readable:
-        return []
-    frame = pd.DataFrame([_cells(run, done.get(run.id), theme) for run in readable])
-    if noise is not None:
-        _draw_noise(frame, [run.id for run in readable], done, _finished(noise), theme)
-    # Row positions are all that a selection remembers, so the key names the rows.
-    names = sha1(" ".join(run.id for run in readable).encode()).hexdigest()[:12]
-    event = st.dataframe(
-        frame.loc[:, _worth_showing(frame)],
-        hide_index=True,
-        row_height=44,
-        height="content",
-        column_config=_column_config(pictures=noise is not None),
-        on_select="rerun",
-        selection_mode="multi-row",
-        key=f"runs {names}",
-        placeholder="–",
-        alt="Runs and their indicators",
-    )
-    return [readable[i] for i in event.selection.rows if i < len(readable)]
+def is_fault(line: RunLine) -> bool:
+    """Whether a run has no numbers though it should; a parent of nested runs need not."""
+    return bool(line.problem) and not line.nested
 
 
-def _finished(futures: Mapping[str, Future[T]]) -> dict[str, T]:
+def finished(futures: Mapping[str, Future[T]]) -> dict[str, T]:
+    """Return the results that are there; by run id."""
     return {
         run_id: future.result()
         for run_id, future in futures.items()
@@ -285,125 +255,11 @@ def _finished(futures: Mapping[str, Future[T]]) -> dict[str, T]:
     }
 
 
-def _draw_noise(
-    frame: pd.DataFrame,
-    ids: Sequence[str],
-    lines: Mapping[str, RunLine],
-    noise: Mapping[str, Mapping[str, Estimate]],
-    theme: ThemeName,
-) -> None:
-    """Replace the indicators' numbers by pictures on one axis a column."""
-    for key in _COLUMNS:
-        found: list[dict[str, Any]] = [
-            {"name": run_id, "value": lines[run_id].values.get(key, nan)}
-            | _ends(noise.get(run_id, {}).get(key))
-            for run_id in ids
-            if run_id in lines
-        ]
-        if not found:
-            continue
-        domain = strip_domain(pd.DataFrame(found))
-        pictures = {
-            row.pop("name"): strip_svg(
-                **row,
-                domain=domain,
-                label=format_short(row["value"]),
-                theme=theme,
-                width=92,
-                height=18,
-            )
-            for row in found
-        }
-        frame[key] = [pictures.get(run_id) for run_id in ids]
-
-
-def _ends(estimate: Estimate | None) -> dict[str, Any]:
-    if estimate is None:
-        return dict.fromkeys(("low", "high", "null_low", "null_high"), nan) | {"unstable": False}
-    return {
-        "low": estimate.low,
-        "high": estimate.high,
-        "null_low": estimate.null_low,
-        "null_high": estimate.null_high,
-        "unstable": estimate.unstable,
-    }
-
-
-def _cells(run: Run, line: RunLine | None, theme: ThemeName) -> dict[str, Any]:
-    cells: dict[str, Any] = {
-        "algorithm": str(run.algorithm),
-        "dataset": run.dataset,
-        "seed": None if run.seed is None else str(run.seed),
-        "status": "running" if run.running else run.status.lower(),
-        "curve": line.spark.get(theme) if line else None,
-    }
-    for key in _COLUMNS:
-        value = line.values.get(key) if line else None
-        cells[key] = None if value is None or isnan(value) or not isfinite(value) else value
-    cells |= {
-        "rows": line.rows if line else None,
-        "environment": line.environment if line else None,
-        "groups": line.groups if line else None,
-        "positive": line.positive if line else None,
-        "started": run.start_time,
-        "run": run.name,
-    }
-    return cells
-
-
-def _worth_showing(frame: pd.DataFrame) -> list[str]:
-    """Leave out the columns that are empty or say the same of every run."""
-
-    def worth(name: str) -> bool:
-        column = frame[name]
-        if name in ("dataset", "groups", "positive", "environment"):
-            return column.nunique() > 1
-        if name == "status":
-            return bool((column != "finished").any())
-        return name != "seed" or bool(column.notna().any())
-
-    return [str(name) for name in frame.columns if worth(str(name))]
-
-
-def _column_config(*, pictures: bool) -> dict[str, Any]:
-    config: dict[str, Any] = {
-        "algorithm": st.column_config.TextColumn("Algorithm", pinned=True),
-        "dataset": "Data set",
-        "seed": st.column_config.TextColumn("Seed", width=55),
-        "status": "Status",
-        "curve": st.column_config.ImageColumn(
-            "Residuals", width=130, help="Sorted residuals of each group, from rank 0 to 100 %."
-        ),
-        "rows": st.column_config.NumberColumn("Rows", format="localized", width=75),
-        "environment": "Environment",
-        "groups": "Groups",
-        "positive": "Positive class",
-        "started": st.column_config.DatetimeColumn("Started", format="distance"),
-        "run": st.column_config.TextColumn("Run"),
-    }
-    for key in _COLUMNS:
-        metric = METRICS[key]
-        title = f"{metric.name} {metric.arrow}"
-        help_text = f"{metric.meaning}. {metric.direction} {metric.explains}"
-        if pictures:
-            config[key] = st.column_config.ImageColumn(title, width=108, help=help_text)
-            continue
-        config[key] = st.column_config.NumberColumn(
-            title,
-            # A knee over a knee near 0 runs to thousands: four digits say all there is to say.
-            format="%.4g" if key in ("f_shift", "f_acc") else "%.3f",
-            width=82,
-            help=help_text,
-        )
-    return config
-
-
 def unreadable(runs: Sequence[Run], lines: Mapping[str, Future[RunLine]]) -> list[tuple[Run, str]]:
-    """Return the runs that have no numbers, each with the reason."""
+    """Return the runs that have no numbers, each with the reason; no parents of nested runs."""
+    done = finished(lines)
     return [
-        (run, lines[run.id].result().problem)
-        for run in runs
-        if lines[run.id].done() and not lines[run.id].cancelled() and lines[run.id].result().problem
+        (run, done[run.id].problem) for run in runs if run.id in done and is_fault(done[run.id])
     ]
 
 

@@ -4,18 +4,30 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Literal
 
 import streamlit as st
 
 from rise_app import loaders
-from rise_app.address import chosen, linked, linked_many, linked_number, linked_text, remember
+from rise_app.address import (
+    chosen,
+    linked,
+    linked_many,
+    linked_number,
+    linked_text,
+    listed,
+    remember,
+    split,
+)
+from rise_app.entries import EntryPage
 from rise_app.loaders import ALL_ROWS, HELD_OUT
+from rise_app.messages import as_text
 from rise_core import Predictions, Settings
 from rise_core.exceptions import AuthenticationError, ServerUnreachableError, TrackingError
 from rise_core.residuals import RESIDUALS
-from rise_core.tracking import Experiment, Run, Store
+from rise_core.tracking import Experiment, Listing, Order, Run, Search, Store
 
 __all__ = [
     "MOST_COMPARED",
@@ -28,12 +40,15 @@ __all__ = [
     "choose_from_store",
     "choose_run",
     "choose_runs",
+    "choose_search",
     "choose_settings",
-    "filter_runs",
-    "page_of",
+    "count_text",
+    "page_wanted",
 ]
 
 MOST_COMPARED = 20
+_PAGE_OF = "page is of"
+_SEARCHED = "experiment searched"
 _FIRST_COMPARED = 8
 THRESHOLD = 0.5
 RATES = {"observed": "as observed", "equal": "equal"}
@@ -173,9 +188,15 @@ def choose_runs(store: Store, experiment: Experiment) -> list[Run]:
     runs = loaders.runs_of(store, experiment.id)
     if not runs:
         raise TrackingError(f"Experiment {experiment.name!r} has no runs. Choose another one.")
-    first = list({str(run.algorithm): run for run in reversed(runs)}.values())[::-1]
+    parents = {run.parent_id for run in runs}
+    leaves = [run for run in runs if run.id not in parents] or runs
+    first = list({str(run.algorithm): run for run in reversed(leaves)}.values())[::-1]
     found = {run.id: run for run in runs}
-    names = _run_names(runs)
+    # A link may name runs older than those that are listed.
+    others = [run_id for run_id in split(chosen("runs") or "") if run_id not in found]
+    if others:
+        found |= loaders.runs_named(store, experiment.id, others[:MOST_COMPARED])
+    names = _run_names(list(found.values()))
     picked = linked_many(
         st.multiselect,
         "Runs",
@@ -268,46 +289,123 @@ def choose_settings() -> Settings:
     return Settings(threshold=threshold, residual=residual, base_rates=rates)  # type: ignore[arg-type]
 
 
-def filter_runs(runs: Sequence[Run]) -> list[Run]:
-    """Narrow runs down by text and by data set, algorithm, where there are several."""
+_FIND_HELP = """
+The server looks through all runs of the experiment:
+
+- words: in the run's name and its algorithm
+- `team=blue`: in tags and parameters
+- the beginning of a run's id
+- MLflow's filter language: `metrics.auc > 0.8 and tags.team = 'blue'`
+"""
+
+
+def choose_search(experiment: Experiment, known: Listing) -> Search:
+    """Choose what to look for among an experiment's runs, and in which order they come.
+
+    ``known`` is what is listed without a search: it tells what there is to choose from.
+    """
+    before = st.session_state.get(_SEARCHED)
+    st.session_state[_SEARCHED] = experiment.id
+    if before not in (None, experiment.id):
+        _drop_foreign(known.runs)
     text = linked_text(
         "Find",
         "find",
-        placeholder="name, tag or parameter",
+        placeholder="name, team=blue, metrics.auc > 0.8",
         icon=":material/search:",
-        width=250,
+        help=_FIND_HELP,
+        width=270,
     )
-    picked = {
-        what: _pick(label, what, sorted({str(v) for run in runs if (v := getattr(run, what))}))
-        for what, label in (("dataset", "Data set"), ("algorithm", "Algorithm"))
-    }
-    words = text.lower().split()
-    return [
-        run
-        for run in runs
-        if all(
-            not chosen_ or str(getattr(run, what)) in chosen_ for what, chosen_ in picked.items()
-        )
-        and all(word in _searchable(run) for word in words)
-    ]
+    datasets = _pick("Data set", "dataset", [run.dataset for run in known.runs], known.complete)
+    algorithms = _pick(
+        "Algorithm", "algorithm", [run.algorithm for run in known.runs], known.complete
+    )
+    return Search(text.strip(), tuple(datasets), tuple(algorithms), _choose_order(known.runs))
 
 
-def _pick(label: str, name: str, options: list[str]) -> list[str]:
-    if len(options) < 2:
+def _drop_foreign(runs: Sequence[Run]) -> None:
+    """Take back what was chosen in another experiment and means nothing in this one."""
+    for name in ("dataset", "algorithm"):
+        here = {getattr(run, name) for run in runs}
+        kept = listed(value for value in split(chosen(name) or "") if value in here)
+        remember(name, kept or None)
+    if chosen("order") not in _order_options(runs):
+        remember("order", None)
+
+
+def _pick(label: str, name: str, found: Sequence[str | None], complete: bool) -> list[str]:
+    """Choose among values; where more runs may have others, one can be typed in."""
+    options = sorted({value for value in found if value})
+    picked = split(chosen(name) or "")
+    if complete and len(options) < 2 and not picked:
         return []
-    return linked_many(st.multiselect, label, options, name, placeholder="all", width=250)
+    return linked_many(
+        st.multiselect,
+        label,
+        # A value that was typed in, or came with a link, is one more of the options.
+        [*options, *(value for value in picked if value not in options)],
+        name,
+        placeholder="all",
+        accept_new_options=True,
+        width=150,
+    )
 
 
-def _searchable(run: Run) -> str:
-    own = {k: v for k, v in run.tags.items() if not k.startswith("mlflow.")}
-    pairs = [f"{name}={value}" for name, value in {**own, **run.params}.items()]
-    return " ".join([run.name, run.id, run.status, *pairs]).lower()
+def _choose_order(known: Sequence[Run]) -> Order:
+    options = _order_options(known)
+    linked_order = chosen("order")
+    if linked_order and linked_order not in options:
+        with suppress(ValueError):  # a metric that only other runs have
+            options.append(Order.parse(linked_order).text)
+    picked = linked(
+        st.selectbox,
+        "Order",
+        options,
+        "order",
+        default="newest",
+        format_func=_order_name,
+        help="By the server. Runs that lack the metric come last.",
+        width=185,
+    )
+    return Order.parse(picked)
 
 
-def page_of(runs: Sequence[Run], size: int) -> Sequence[Run]:
-    """Choose one page of runs; no choice where they fit on one."""
-    pages = -(-len(runs) // size)
-    if pages < 2:
-        return runs
-    page = st.pagination(pages, key="page of runs")
-    return runs[(page - 1) * size : page * size]
+def _order_options(runs: Sequence[Run]) -> list[str]:
+    metrics = sorted(
+        {name for run in runs for name in run.metrics},
+        key=lambda name: (not name.startswith("rise."), name),
+    )
+    by_metric = [f"{name} {way}" for name in metrics for way in ("desc", "asc")]
+    return ["newest", "oldest", "name", *by_metric]
+
+
+def _order_name(text: str) -> str:
+    order = Order.parse(text)
+    if order.metric:
+        return f"{order.key}, {'highest' if order.descending else 'lowest'} first"
+    return {"newest": "newest first", "oldest": "oldest first", "name": "name, A to Z"}[text]
+
+
+def page_wanted(of: str) -> int:
+    """Return the number of the page that is asked for; the first where ``of`` is something new."""
+    before = st.session_state.get(_PAGE_OF)
+    if before not in (None, of):
+        remember("page", None)
+    st.session_state[_PAGE_OF] = of
+    text = chosen("page") or "1"
+    return max(int(text[:9]), 1) if text.isdecimal() else 1
+
+
+def count_text(page: EntryPage, search: Search) -> str:
+    """Return what is on screen and of how many, as Markdown: "runs 26–50 of 500+"."""
+    runs = len(page.listing.runs)
+    more = "" if page.listing.complete else "+"
+    grouped = page.known < runs
+    what = "lines" if grouped else "runs"
+    first, last = page.before + 1, page.before + len(page.entries)
+    text = f"{what} {first:,}–{last:,} of {page.known:,}{more}"
+    if grouped:
+        text += f" ({runs:,}{more} runs)"
+    if search.order.metric:
+        text += f"; runs without {as_text(search.order.key)} come last"
+    return text

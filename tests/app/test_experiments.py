@@ -143,12 +143,14 @@ def test_text_and_lists_narrow_the_runs(open_app: Open, many: Shelf) -> None:
     page = open_app("Experiments", many.uri, experiment=many.experiments["Many"]).settle()
     page.choose("Find", "team=blue").settle()
     assert names(page) == ["run 05"]
-    page.choose("Find", "TEAM=red algorithm=").settle()
+    page.choose("Find", "team=RED algorithm=").settle()
     page.choose("Algorithm", ["IRM", "Mixup"]).settle()
     found = [n for n in range(27) if n % 3 and n != 5]
     assert names(page) == [f"run {n:02d}" for n in found]
     page.choose("Data set", ["Beta"]).settle()
     assert names(page) == [f"run {n:02d}" for n in found if n >= 14]
+    page.choose("Find", "irm").settle()  # a word is looked for in the algorithm, too
+    assert names(page) == [f"run {n:02d}" for n in found if n >= 14 and n % 3 == 1]
     page.choose("Find", "nothing like it")
     assert any("No run matches" in info.value for info in page.at.info)
     page.choose("Find", "").settle()
