@@ -8,6 +8,7 @@ from rise_app import loaders, runs_table, switches
 from rise_app.address import chosen, linked_page, linked_switch
 from rise_app.bootstrap import begin
 from rise_app.cards import facts_html, title_html
+from rise_app.connection import stop_with
 from rise_app.entries import open_page, parents_elsewhere, several_seeds
 from rise_app.entry_table import ABOUT_SEEDS, Look, choose_action, entry_table
 from rise_app.jobs import Jobs
@@ -51,8 +52,7 @@ except FilterError as error:
     show_error("The server does not understand this filter.", error)
     st.stop()
 except RiseError as error:
-    show_error("The experiments cannot be read.", error)
-    st.stop()
+    stop_with("The experiments cannot be read.", error)
 
 if not page.entries:
     st.info("No run matches. Change the filter, or choose another experiment.")

@@ -10,6 +10,7 @@ from rise_app import loaders, questions, switches, views
 from rise_app.band_views import source_of
 from rise_app.bootstrap import begin
 from rise_app.closer_views import show_closer
+from rise_app.connection import stop_with
 from rise_app.loaders import Analysis
 from rise_app.mapping import keep_roles, roles_for, show_mapping
 from rise_app.messages import show_error, show_notes
@@ -23,16 +24,14 @@ try:
     with stage.switches:
         experiment, run = switches.choose_from_store(stage.store)
 except RiseError as error:
-    show_error("The runs cannot be read.", error)
-    st.stop()
+    stop_with("The runs cannot be read.", error)
 
 try:
     with stage.switches:
         table, picked = open_table(stage.store, run)
 except RiseError as error:
     views.show_run(run)
-    show_error("This run has no table that can be read.", error)
-    st.stop()
+    stop_with("This run has no table that can be read.", error)
 
 roles = roles_for(stage.store, run, table)
 show_columns = partial(show_mapping, stage.store, run, table, roles, picked)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NoReturn
 
 import streamlit as st
 
 from rise_app.messages import show_error
 from rise_app.servers import Server
-from rise_core.exceptions import RiseError
+from rise_core.exceptions import RiseError, ServerUnreachableError
 from rise_core.tracking import Store, connect
 
-__all__ = ["home", "is_demo", "open_for_writing", "open_store", "store_uri", "watch"]
+__all__ = ["home", "is_demo", "open_for_writing", "open_store", "stop_with", "store_uri", "watch"]
 
 _PROJECT = Path(__file__).resolve().parent.parent
 _RETRY_SECONDS = 5
@@ -139,21 +141,37 @@ def _demo_memo() -> _DemoMemo:
     return _DemoMemo()
 
 
+def stop_with(heading: str, error: RiseError) -> NoReturn:
+    """Say what failed and end the script run; a server that has gone is looked for by itself."""
+    show_error(heading, error)
+    if isinstance(error, ServerUnreachableError):
+        _look_every_few_seconds(st.rerun)
+    st.stop()
+
+
 def watch(server: Server) -> None:
     """Offer to try again, and try by itself every few seconds until the store answers."""
     st.button("Try again", type="primary")
+
+    def look() -> None:
+        try:
+            _connected(server)
+        except RiseError:
+            pass
+        else:
+            st.rerun()
+
+    _look_every_few_seconds(look)
+
+
+def _look_every_few_seconds(act: Callable[[], object]) -> None:
     st.session_state[_DRAWN] = False
 
     @st.fragment(run_every=_RETRY_SECONDS)
     def look() -> None:
         # The first call draws; the later ones are the clock's.
         if st.session_state[_DRAWN]:
-            try:
-                _connected(server)
-            except RiseError:
-                pass
-            else:
-                st.rerun()
+            act()
         st.session_state[_DRAWN] = True
         st.caption(f"Looked again every {_RETRY_SECONDS} seconds; the page comes back by itself.")
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-import streamlit as st
-
 from rise_app import loaders, switches
 from rise_app.bootstrap import Stage
+from rise_app.connection import stop_with
 from rise_app.loaders import Analysis, Loaded, Question
 from rise_app.mapping import link_to_columns
 from rise_app.messages import as_text, show_error, show_notes
@@ -47,8 +46,7 @@ def pick_runs(stage: Stage) -> Picks:
             experiment = switches.choose_experiment(loaders.experiments(stage.store))
         runs = switches.choose_runs(stage.store, experiment)
     except RiseError as error:
-        show_error("The runs cannot be read.", error)
-        st.stop()
+        stop_with("The runs cannot be read.", error)
     names = model_names(runs)
     tables, broken = loaders.load_tables(stage.store, runs)
     for run_id, problem in broken.items():
