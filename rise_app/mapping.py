@@ -244,7 +244,7 @@ def _bands(
     wrong = False
     for name in groups:
         column = table.frame[name]
-        if name not in roles.bins and not is_numeric(column):
+        if not len(column) or (name not in roles.bins and not is_numeric(column)):
             continue
         edges, shown = st.columns([1, 2], vertical_alignment="bottom")
         with edges:
@@ -315,14 +315,17 @@ def _crossings(
         help="Each combination that occurs becomes a group of its own.",
         width=2 * _FIELD,
     )
-    if bins is not None:
+    if bins is not None and len(table.frame):
         for option in picked:
             st.caption(as_text(f"{option}: {_sizes(table, options[option], bins)}"))
     return tuple(options[option] for option in picked)
 
 
 def _sizes(table: Table, names: Sequence[str], bins: Mapping[str, tuple[float, ...]]) -> str:
-    parts = {name: _factor(table, name, bins).codes for name in names}
+    try:
+        parts = {name: _factor(table, name, bins).codes for name in names}
+    except RiseError as error:
+        return str(error)
     counts = pd.DataFrame(parts).value_counts()
     return f"{len(counts):,} groups of {counts.min():,} to {counts.max():,} rows"
 

@@ -104,4 +104,8 @@ def _classes_to_choose_from(table: Table, roles: Roles) -> list[str]:
 
 def classes_of(labels: Any) -> list[str]:
     """Return the first distinct labels of a column as text, one more than can be asked about."""
-    return list(dict.fromkeys(map(label_text, labels.dropna().unique()[: MOST_CLASSES + 1])))
+    try:
+        distinct = labels.dropna().unique()[: MOST_CLASSES + 1]
+    except TypeError:  # lists, and other things that are no labels
+        return []
+    return list(dict.fromkeys(map(label_text, distinct)))

@@ -81,6 +81,7 @@ _RESULT_NAMES = ("correct", "is_correct", "error", "is_error", "residual", "loss
 
 _MAX_GROUPS = 20
 """More distinct values than this make a column no group column of its own accord."""
+_HAIR = 0.01
 _SAMPLE = 2_000
 """Distinct values are counted on this many rows first; a guess must not cost more than a read."""
 
@@ -444,12 +445,10 @@ def as_probabilities(frame: pd.DataFrame, roles: Roles) -> tuple[pd.DataFrame, R
             raise ColumnError(
                 f"{name!r} holds hard predictions. Choose the positive class to make them scores."
             )
-        codes, kinds = pd.factorize(frame[name])
-        hits = [float(label_text(kind) == roles.pos_label) for kind in kinds]
-        scores = pd.Series(np.array([*hits, np.nan])[codes], index=frame.index)  # −1: missing
+        scores = _decisions(frame[name], roles.pos_label)
         done = f"{name!r} holds hard predictions; they are analysed as scores 0 and 1"
     else:
-        values = frame[name].astype("float64")
+        values = _numbers(frame[name])
         if values.min() >= 0 and values.max() <= 1:
             # one answer holds for many tables: in this one it would make nonsense, unseen
             raise ColumnError(
@@ -461,6 +460,32 @@ def as_probabilities(frame: pd.DataFrame, roles: Roles) -> tuple[pd.DataFrame, R
         how = "divided by 100" if roles.scale == "percent" else "by the logistic function"
         done = f"The scores in {name!r} were converted from {SCALE_WORDS[roles.scale]}, {how}."
     return frame.assign(**{name: scores}), replace(roles, scale="probability"), done
+
+
+def _decisions(column: pd.Series, pos_label: str) -> pd.Series:
+    """Hard predictions as scores 1, 0, and nan where missing."""
+    try:
+        codes, kinds = pd.factorize(column)
+    except TypeError as error:
+        raise _no_scores(column, "one prediction a row") from error
+    hits = [float(label_text(kind) == pos_label) for kind in kinds]
+    return pd.Series(np.array([*hits, np.nan])[codes], index=column.index)  # −1 takes the last
+
+
+def _numbers(column: pd.Series) -> pd.Series:
+    try:
+        return cast("pd.Series", column.astype("float64"))
+    except (TypeError, ValueError) as error:
+        raise _no_scores(column, "numbers to convert") from error
+
+
+def _no_scores(column: pd.Series, wanted: str) -> ColumnError:
+    present = column.dropna()
+    example = str(present.iloc[0])[:40] if len(present) else "nothing"
+    return ColumnError(
+        f"{str(column.name)!r} must hold {wanted}; it holds values such as {example!r}. Say what "
+        "its scores are, or choose another column."
+    )
 
 
 def one_against_rest(
@@ -528,14 +553,16 @@ def for_class(columns: Iterable[object], roles: Roles, pos_label: str) -> Roles:
 def recognised_scale(frame: pd.DataFrame, roles: Roles) -> Scale | None:
     """What scores that are no probabilities look like: "percent" or "logit"; None if they are.
 
-    Also of scores that were called probabilities when they were logged.
+    Also of scores that were called probabilities when they were logged. A hair beyond [0, 1] is a
+    fault in probabilities, and no other scale.
     """
     if roles.scale in ("percent", "logit") or roles.convert:
         return roles.scale if roles.unconverted else None
     if roles.y_prob not in frame.columns or roles.scale == "decision":
         return None
     fact = _facts(str(roles.y_prob), frame[roles.y_prob])
-    if not fact.numeric or not np.isfinite([fact.low, fact.high]).all() or _within(fact, 0.0, 1.0):
+    told = fact.numeric and np.isfinite([fact.low, fact.high]).all()
+    if not told or _within(fact, -_HAIR, 1 + _HAIR):
         return None
     return "percent" if _within(fact, 0.0, 100.0) else "logit"
 

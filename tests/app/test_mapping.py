@@ -387,3 +387,34 @@ def test_an_added_file_is_cut_and_crossed_likewise(open_app: Open) -> None:
     page.press("Back to what was found")
     assert field(page, "Edges of age").value != "30, 50"
     assert field(page, "Intersections", "multiselect").value == []
+
+
+def test_no_choice_of_columns_breaks_the_page(open_app: Open) -> None:
+    evil = "![x](http://evil.example/x.png)"
+    odd = ages().assign(
+        vector=[[k] * (k % 3) for k in range(300)],
+        when=pd.date_range("2026-01-01", periods=300),
+        words=[f"word {k}" for k in range(300)],
+        nothing=None,
+    )
+    odd[evil] = np.arange(300) / 7
+    for frame in (odd, odd[:0]):
+        buffer = io.BytesIO()
+        frame.to_parquet(buffer)
+        page = open_app("Add predictions", "http://127.0.0.1:9")
+        page.at.file_uploader[0].set_value([("odd.parquet", buffer.getvalue(), "")])
+        page.run()
+        field(page, "Groups", "multiselect").set_value(["vector", "when", "words", "nothing", evil])
+        page.run()
+        crossing = field(page, "Intersections", "multiselect")
+        crossing.set_value(crossing.options[:5])
+        page.run()
+        assert "![x](" not in page.markdown
+        for label in ("vector", "nothing", "when", evil):
+            field(page, "Label", "selectbox").set_value(label)
+            field(page, "Score of the positive class", "selectbox").set_value("vector")
+            for scale in ("percent", "logit", "decision"):
+                page.run()
+                field(page, "The scores are", "selectbox").set_value(scale)
+                page.press("Use these columns")
+        assert not page.at.get("vega_lite_chart")

@@ -429,6 +429,8 @@ def test_what_looks_like_probabilities_is_not_converted_again(scale: Scale) -> N
         (scores(-4, 4), "probability", "logit"),
         (scores(0, 100), "unknown", "percent"),
         (scores(0, 1), "probability", None),
+        (scores(0, 1.0000001), "probability", None),
+        (scores(-0.001, 1), "probability", None),
         (scores(0, 1), "logit", "logit"),
         ([0, 5], "decision", None),
         (["a", "b"], "probability", None),
@@ -444,6 +446,23 @@ def test_scores_that_are_no_probabilities_are_recognised(
     assert recognised_scale(frame, roles) == seen
     assert recognised_scale(frame, roles.corrected(convert=True)) is None
     assert recognised_scale(frame, roles.corrected(y_prob="gone", scale="probability")) is None
+
+
+@pytest.mark.parametrize(
+    ("scale", "values", "wanted"),
+    [
+        ("percent", ["50%", "20%"], "must hold numbers to convert; it holds values such as '50%'"),
+        ("logit", [[0.5], [1.0]], "must hold numbers to convert"),
+        ("decision", [[0], [1]], "must hold one prediction a row"),
+    ],
+)
+def test_scores_that_cannot_be_converted_are_named(
+    scale: Scale, values: list[object], wanted: str
+) -> None:
+    frame = table(y_true=[0, 1], y_score=values, sex=["f", "m", "m"])
+    roles = Roles("y_true", "y_score", ("sex",), scale=scale, convert=True, pos_label="1")
+    with pytest.raises(ColumnError, match=f"'y_score' {wanted}"):
+        as_probabilities(frame, roles)
 
 
 def test_the_positive_class_takes_its_own_score_along() -> None:
