@@ -11,6 +11,7 @@ from rise_app.band_views import source_of
 from rise_app.bootstrap import begin_alone
 from rise_app.cards import facts_html, title_html
 from rise_app.closer_views import show_closer
+from rise_app.file_comparison import show_files_compared
 from rise_app.loaders import ALL_ROWS
 from rise_app.messages import show_error, show_notes
 from rise_core.exceptions import RiseError
@@ -65,6 +66,10 @@ with numbers:
     views.show_indicators(ev, verdict, scene.theme)
 with picture:
     views.show_reading(verdict)
+several = {}
+if len(uploads.files()) > 1:
+    compare = partial(show_files_compared, environment, attribute, settings, scene.theme)
+    several["Compare files"] = compare
 title = name if environment == ALL_ROWS else f"{name}, {environment}"
 show_closer(
     ev,
@@ -73,6 +78,7 @@ show_closer(
     scene.theme,
     before={"Columns": partial(uploads.show_columns, upload)},
     after={
+        **several,
         "Rows": partial(uploads.show_preview, upload),
         "Save": partial(uploads.show_save, upload, ev, verdict, title, draw),
         "Log as a run": partial(uploads.show_logging, upload, predictions),

@@ -35,7 +35,9 @@ __all__ = [
     "check",
     "choose_upload",
     "evaluation",
+    "files",
     "question_of",
+    "reference_of",
     "show_columns",
     "show_logging",
     "show_preview",
@@ -78,6 +80,11 @@ class Checked:
 
 def _kept() -> dict[str, Upload]:
     return st.session_state.setdefault(_FILES, {})
+
+
+def files() -> list[Upload]:
+    """Return the files of this session, in the order they were added."""
+    return list(_kept().values())
 
 
 def _keep(upload: Upload) -> None:
@@ -252,14 +259,18 @@ def show_save(upload: Upload, ev: Evaluation, verdict: Any, title: str, draw: An
             icon=":material/download:",
             on_click="ignore",
         )
-    reference = RunReference(
+    show_evaluation_export(ev, verdict, title, reference_of(upload), draw)
+
+
+def reference_of(upload: Upload) -> RunReference:
+    """Return what a report says of a file: its digest, and how its columns were read."""
+    return RunReference(
         f"sha256 {upload.table.key[:16]}",
         upload.table.path,
         table=upload.table.path,
         mapping=upload.roles.to_dict(),
         facts={"source": "a file that was added, no run"},
     )
-    show_evaluation_export(ev, verdict, title, reference, draw)
 
 
 def show_logging(upload: Upload, predictions: Predictions) -> None:

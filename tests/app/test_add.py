@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
+import time
 from collections.abc import Callable
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +15,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rise_core import Evaluation, evaluate
+from rise_core import Evaluation, compare, evaluate
 from rise_core.charts import tables
 from rise_core.tracking import connect
+from rise_core.wording import format_short
 from tests.app.conftest import PAGES, Shelf, predictions_table
 from tests.app.reading import Screen, same_rows, values_of
 
@@ -388,3 +392,37 @@ def test_every_closer_look_works_on_a_file(open_app: Open, table: pd.DataFrame, 
     assert page.address["tab"] == tab
     assert [t.label for t in page.at.tabs if t.children] == [tab], "only the open one is drawn"
     assert page.facts["rows used"] == "240 of 240"
+
+
+def test_files_are_compared_and_one_that_cannot_be_is_left_out(
+    open_app: Open, table: pd.DataFrame
+) -> None:
+    other = table.assign(y_prob=1 - (1 - table["y_prob"]) * 0.6)
+    asks = table.assign(y_true=table["y_true"].map({"yes": "coat", "no": "top"}))
+    page = open_app("Add predictions", NO_STORE, tab="Compare files")
+    add(page, ("open.csv", csv(asks)))
+    add(page, ("mine.csv", csv(table)))
+    page = add(page, ("other.csv", csv(other)))
+    ends = time.monotonic() + 60
+    while "Differences to mine.csv" not in page.html and time.monotonic() < ends:
+        time.sleep(0.2)
+        page.run()
+    models = {"mine.csv": truth(table), "other.csv": truth(other)}
+    found = compare(models).table.set_index(["model", "indicator"])
+    shown: dict[str, list[str]] = {}
+    for name, row in re.findall(r'<tr><th scope="row">([^<]*)</th>(.*?)</tr>', page.html):
+        shown.setdefault(name, re.findall(r"<b>([^<]*)</b>", row))  # the matrix comes first
+    keys = ("accuracy", "dp", "md", "f_mean", "f_shift", "f_acc", "w1")
+    for name in models:
+        assert shown[name] == [
+            "–" if isnan(value) else format_short(value)
+            for value in (found.loc[(name, key), "value"] for key in keys)
+        ]
+    assert any("open\\.csv is left out" in text for text in page.markdown.splitlines())
+
+
+def test_one_file_alone_has_nothing_to_be_compared_with(
+    open_app: Open, table: pd.DataFrame
+) -> None:
+    page = add(open_app("Add predictions", NO_STORE), ("mine.csv", csv(table)))
+    assert "Compare files" not in [tab.label for tab in page.at.tabs]
