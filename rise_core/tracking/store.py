@@ -46,7 +46,13 @@ from rise_core.tracking.entities import (
     fact,
     logged_tables,
 )
-from rise_core.tracking.files import RunFiles, open_files, read_json_object, safe_path
+from rise_core.tracking.files import (
+    LocalFiles,
+    RunFiles,
+    open_files,
+    read_json_object,
+    safe_path,
+)
 from rise_core.tracking.find import find_tables, rank, roles_beside
 from rise_core.tracking.formats import TableFile, read_table
 from rise_core.tracking.limits import TABLE_VARIABLE, first_contact_seconds, largest_table
@@ -452,9 +458,13 @@ class Store:
                 f"Run {name!r} has no table of predictions itself: its nested runs hold them. "
                 "Choose one of those."
             )
+        why, remedy = "none of its files is parquet, CSV, JSON or JSON lines.", "Log one with"
+        files = self.with_files(run, lambda files: files)
+        if isinstance(files, LocalFiles) and not files.root.is_dir():
+            why = f"its folder {clean_text(files.root, 160)} is not on this machine."
+            remedy = "If it had files, bring them to that place; or log a table with"
         return UnreadableTableError(
-            f"Run {name!r} has no table of predictions: none of its files is parquet, CSV, JSON "
-            "or JSON lines. Log one with rise_core.tracking."
+            f"Run {name!r} has no table of predictions: {why} {remedy} rise_core.tracking."
             "log_predictions(y_true, y_prob, sensitive_features=…)."
         )
 

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import http.server
+import io
+import json
 import re
+import shutil
 import socket
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import streamlit as st
 
@@ -99,15 +107,59 @@ def test_a_server_that_is_not_mlflow_is_said_and_its_page_not_shown(open_app: Op
     assert "example.org" not in page.markdown
 
 
-def test_a_slow_server_is_given_up_in_seconds(open_app: Open) -> None:
+@pytest.mark.parametrize(
+    ("status", "body", "remedy"),
+    [
+        (401, b"no", "MLFLOW_TRACKING_USERNAME"),
+        (403, b"Invalid Host header - possible DNS rebinding attack detected", "--allowed-hosts"),
+        (403, b"no", "Ask for read permission"),
+        (503, b"<html><h1>Down for maintenance</h1></html>", "Try again in a moment"),
+        (500, b'{"error_code": "INTERNAL_ERROR", "message": "no such table"}', "Its log says more"),
+    ],
+)
+def test_a_refusal_is_said_with_its_remedy(
+    open_app: Open, status: int, body: bytes, remedy: str
+) -> None:
+    def answer(request: http.server.BaseHTTPRequestHandler) -> None:
+        request.send_response(status)
+        request.send_header("Content-Length", str(len(body)))
+        request.end_headers()
+        request.wfile.write(body)
+
+    with http_server(answer) as url:
+        reason = no_connection(open_app("Diagnose", url))
+    assert str(status) in reason
+    assert remedy in reason
+
+
+def test_a_slow_server_is_given_up_in_seconds(
+    open_app: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would answer after a minute; the first contact may take as long as a person says."""
+    monkeypatch.setenv("RISE_TIMEOUT", "1")
     gone = threading.Event()
-    with http_server(lambda request: gone.wait(30) and None) as url:
+    with http_server(lambda request: gone.wait(60) and None) as url:
         started = time.monotonic()
         page = open_app("Experiments", url)
         seconds = time.monotonic() - started
         gone.set()
-    assert seconds < 25
-    assert "answer" in no_connection(page)
+    assert seconds < 10
+    reason = no_connection(page)
+    assert "did not answer within 1 s" in reason
+    assert "RISE_TIMEOUT" in reason
+
+
+def test_a_database_of_another_version_is_said_and_left_as_it_is(
+    open_app: Open, lab: Shelf, tmp_path: Path
+) -> None:
+    path = tmp_path / "mlflow.db"
+    shutil.copyfile(lab.folder / "mlflow.db", path)
+    with contextlib.closing(sqlite3.connect(path)) as link, link:
+        link.execute("UPDATE alembic_version SET version_num = '451aebb31d03'")
+    before = path.read_bytes()
+    reason = no_connection(open_app("Experiments", f"sqlite:///{path}"))
+    assert "mlflow db upgrade" in reason
+    assert path.read_bytes() == before
 
 
 def test_a_mistyped_database_is_said_and_nothing_created(open_app: Open, tmp_path: Path) -> None:
@@ -195,7 +247,7 @@ IMPOSSIBLE: dict[str, tuple[pd.DataFrame | None, tuple[str, ...]]] = {
     ),
     "ambiguous labels": (
         _table(y_true=np.resize(["apple", "pear"], 200)),
-        ("apple", "pear", "positive class"),
+        ("apple", "pear"),
     ),
     "empty": (BASE.iloc[:0], ("empty",)),
     "nothing to compare": (
@@ -241,12 +293,127 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
     return shelf
 
 
+# ---------------------------------------------------------------------------------- files
+
+
+def _parquet(**columns: object) -> bytes:
+    whole: dict[str, object] = {name: pa.array(BASE[name]) for name in BASE.columns}
+    body = io.BytesIO()
+    pq.write_table(pa.table(whole | columns), body)
+    return body.getvalue()
+
+
+def _twice(name: str) -> bytes:
+    table = pa.table({column: pa.array(BASE[column]) for column in BASE.columns})
+    body = io.BytesIO()
+    pq.write_table(table.append_column(name, table.column(name)), body)
+    return body.getvalue()
+
+
+def _json(labels: list[object]) -> bytes:
+    return json.dumps(BASE.assign(y_true=pd.Series(labels, dtype=object)).to_dict("list")).encode()
+
+
+SHORT = BASE.to_csv(index=False).encode()
+TEN_THOUSAND = pd.DataFrame(
+    {"y_true": [0, 1] * 5000, "y_prob": [0.25, 0.75] * 5000, "sex": [f"g{k}" for k in range(10000)]}
+)
+# Files as they come: name, content, and words of what must be said; none where they can be read.
+FILES: dict[str, tuple[str, bytes, tuple[str, ...]]] = {
+    "damaged parquet": ("p.parquet", _parquet()[:-300] + b"\xff" * 292 + b"PAR1", ("damaged",)),
+    "half a parquet": ("p.parquet", _parquet()[:2000], ("damaged",)),
+    "half a gzip": ("p.csv.gz", gzip.compress(SHORT)[:500], ("cannot be unpacked",)),
+    "login page": ("p.csv", b"<!DOCTYPE html><script>alert(1)</script>", ("web page",)),
+    "scores as text": ("p.parquet", _parquet(y_prob=BASE["y_prob"].astype(str)), ("holds texts",)),
+    "no rows": ("p.csv", SHORT.split(b"\n")[0] + b"\n", ("empty",)),
+    "ten thousand groups": ("p.csv", TEN_THOUSAND.to_csv().encode(), ("more than 20",)),
+    "a column without a name": ("p.parquet", _parquet(**{"": pa.array(BASE["sex"])}), ()),
+    "a column given twice": ("p.parquet", _twice("sex"), ()),
+    "a hundred columns": (
+        "p.parquet", _parquet(**{f"x{k}": pa.array(BASE["y_prob"]) for k in range(100)}), (),
+    ),
+    "labels 1 and '1'": ("p.json", _json([0, 1, "0", "1"] * 50), ()),
+    "moments as groups": (
+        "p.parquet",
+        _parquet(sex=pa.array([k % 2 for k in range(200)], pa.timestamp("s", "Europe/Berlin"))),
+        (),
+    ),
+    "decimals and bytes": (
+        "p.parquet",
+        _parquet(
+            y_prob=pa.array([Decimal(str(p)) for p in BASE["y_prob"]], pa.decimal128(9, 6)),
+            sex=pa.array([value.encode() for value in BASE["sex"]]),
+        ),
+        (),
+    ),
+    "nested columns": (
+        "p.parquet", _parquet(info=pa.array([{"a": [{"b": 1}]}] * 200)), (),
+    ),
+    "a name of all kinds 100% 予測.csv": ("my preds 100% 予測.csv", SHORT, ()),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def filed(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
+    shelf = Shelf(tmp_path_factory.mktemp("filed"))
+    for name, (file, content, _) in FILES.items():
+        (shelf.folder / file).write_bytes(content)
+        shelf.client.log_artifact(shelf.run("Files", name), str(shelf.folder / file))
+    outside = json.dumps([{"path": "../../../outside.csv", "type": "table"}])
+    shelf.run("Files", "a way out", None, **{"mlflow.loggedArtifacts": outside})
+    shelf.run("Files", "moved away", BASE)
+    shutil.rmtree(shelf.client.get_run(shelf.runs["moved away"]).info.artifact_uri.split(":")[-1])
+    shelf.run("Files", "deleted", BASE)
+    shelf.client.delete_run(shelf.runs["deleted"])
+    shelf.run("Good", "good", BASE)
+    return shelf
+
+
+UNREADABLE = {name: words for name, (_, _, words) in FILES.items() if words} | {
+    "a way out": ("not safe",),
+    "moved away": ("is not on this machine",),
+    "deleted": ("has been deleted", "mlflow runs restore"),
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_a_file_that_cannot_be_read_is_said(name: str, open_app: Open, filed: Shelf) -> None:
+    page = open_app("Diagnose", filed.uri, run=filed.runs[name])
+    said = "\n".join(page.texts)
+    for words in UNREADABLE[name]:
+        assert words in said
+    assert not page.at.get("vega_lite_chart")
+    page.choose("Data set", filed.experiments["Good"])
+    assert page.facts["rows used"] == "200 of 200"
+
+
+@pytest.mark.parametrize("name", [name for name, (_, _, words) in FILES.items() if not words])
+def test_a_file_of_odd_content_is_shown(
+    name: str, open_app: Open, filed: Shelf, truth: Ask
+) -> None:
+    page = open_app("Diagnose", filed.uri, run=filed.runs[name])
+    assert page.facts["rows used"] == "200 of 200"
+    assert page.cards == values_of(truth(filed.uri).evaluation(filed.runs[name]), page.cards)
+    assert len(page.curves)
+
+
+def test_a_list_of_files_that_cannot_be_read(open_app: Open, filed: Shelf) -> None:
+    page = open_app("Experiments", filed.uri, experiment=filed.experiments["Files"]).settle()
+    (broken,) = [d.value for d in page.at.dataframe if "reason" in d.value.columns]
+    reasons = broken.set_index("run")["reason"]
+    for name, wanted in UNREADABLE.items():
+        assert (name in reasons.index) is (name != "deleted")
+        for words in wanted if name != "deleted" else ():
+            assert words in reasons[name]
+
+
 @pytest.mark.parametrize("name", IMPOSSIBLE)
 def test_a_run_that_cannot_be_evaluated_says_what_was_found(
     name: str, open_app: Open, faulty: Shelf
 ) -> None:
     page = open_app("Diagnose", faulty.uri, run=faulty.runs[name])
-    said = "\n".join(page.texts)
+    # A question has its answers on buttons.
+    said = "\n".join([*page.texts, *(button.label for button in page.at.button)])
     for words in IMPOSSIBLE[name][1]:
         assert words in said
     assert not page.at.get("vega_lite_chart")
