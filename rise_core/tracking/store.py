@@ -702,7 +702,7 @@ class Store:
         except RiseError as dead:
             return dead
         return TrackingError(
-            f"{what} failed at {self.label}, which answers otherwise: {clean_text(error, 200)} "
+            f"{what} failed at {self.label}, which answers otherwise: {_cause(error)} "
             "Try again."
         )
 
@@ -753,13 +753,19 @@ class Store:
                 ) from error
             raise ArtifactStoreError(
                 f"{self.label} answers, but the files of run {clean_text(run.name, 60)!r} at "
-                f"{redact(run.artifact_uri)} cannot be read: {clean_text(error, 200)} "
+                f"{redact(run.artifact_uri)} cannot be read: {_cause(error)} "
                 "Check the artifact store and its credentials, on this machine or, with "
                 "--serve-artifacts, on the server's."
             ) from error
 
 
 _LEFT_OUT = object()
+
+
+def _cause(error: Exception) -> str:
+    """What went wrong, without the addresses that libraries put before it."""
+    found = re.search(r"Caused by (.+)", str(error), re.DOTALL)
+    return clean_text(found[1].rstrip("()'\"") if found else error, 200)
 
 
 class _BrokenOffError(ArtifactStoreError):

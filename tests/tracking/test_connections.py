@@ -219,6 +219,20 @@ def test_an_s3_store_that_is_gone_is_told_from_the_server(on_s3, frame) -> None:
     assert_evaluates(store, kept, frame)  # what was fetched is there still
 
 
+def test_an_s3_store_behind_the_server(bucket, frame, tmp_path) -> None:
+    """Its clients need neither boto3 nor a key of the bucket; nor do they see why it fails."""
+    with mlflow_server(tmp_path, "--artifacts-destination", f"s3://{bucket}/mlflow") as url:
+        workspace = _workspace(url)
+        run_id = log(workspace, frame)
+        store = connect(url)
+        assert store.run(run_id).artifact_uri.startswith("mlflow-artifacts:/")
+        assert_evaluates(store, run_id, frame)
+        stop_bucket()
+        with pytest.raises(ArtifactStoreError, match=r"answers, but the files .*500 error.*Check"):
+            store.load(run_id, refresh=True)
+        assert store.run(run_id).name == "erm"
+
+
 def test_without_boto3_it_says_what_to_install(on_s3, frame, monkeypatch) -> None:
     from mlflow.store.artifact import s3_artifact_repo
 
