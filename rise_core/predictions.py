@@ -16,7 +16,15 @@ from rise_core.binning import checked_edges, edges_text, into_bands, is_numeric,
 from rise_core.columns import SCALE_WORDS, Roles, as_probabilities, missing_column
 from rise_core.exceptions import ColumnError, PredictionsError, ScaleError
 
-__all__ = ["CORRECTNESS", "ENVIRONMENT", "MISSING", "Factor", "Predictions", "label_text"]
+__all__ = [
+    "CORRECTNESS",
+    "ENVIRONMENT",
+    "MISSING",
+    "NO_ROWS",
+    "Factor",
+    "Predictions",
+    "label_text",
+]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -26,7 +34,7 @@ ENVIRONMENT = "environment"
 CORRECTNESS = "correctness"
 
 _MANY_NUMBERS = 20  # more distinct numbers than this are asked whether they are groups
-_NO_ROWS = "The table is empty: it has columns and no rows."
+NO_ROWS = "The table is empty: it has columns and no rows."
 # Pairs of labels whose positive class nobody would dispute, positive last, in lower case.
 _KNOWN_LABELS = (
     ("0", "1"),
@@ -271,7 +279,7 @@ class Predictions:
             as in `from_columns`
         """
         if not len(frame):
-            raise PredictionsError(_NO_ROWS)
+            raise PredictionsError(NO_ROWS)
         roles.check(frame.columns)
         if roles.unconverted:
             raise ScaleError(
@@ -491,7 +499,7 @@ def _common_length(columns: Mapping[str, Any]) -> int:
         raise PredictionsError(f"All columns must have the same number of rows; came: {came}.")
     n_rows = next(iter(lengths.values()))
     if n_rows == 0:
-        raise PredictionsError(_NO_ROWS)
+        raise PredictionsError(NO_ROWS)
     return n_rows
 
 

@@ -19,8 +19,14 @@ from rise_core.columns import (
     label_text,
     one_against_rest,
 )
-from rise_core.exceptions import ColumnError, ScaleError, TrackingError, UnreadableTableError
-from rise_core.predictions import Predictions
+from rise_core.exceptions import (
+    ColumnError,
+    PredictionsError,
+    ScaleError,
+    TrackingError,
+    UnreadableTableError,
+)
+from rise_core.predictions import NO_ROWS, Predictions
 from rise_core.tracking.address import clean_text
 from rise_core.tracking.cache import file_digest
 from rise_core.tracking.entities import Run, Table
@@ -104,6 +110,8 @@ class Correction:
         PredictionsError
             labels that are not of two kinds, scores outside [0, 1], …
         """
+        if not len(table.frame):
+            raise PredictionsError(NO_ROWS)  # the guess of its roles would say something else
         frame, roles = table.frame, self.apply(table.roles)
         notes = list(table.notes)
         label = roles.y_true

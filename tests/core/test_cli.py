@@ -231,6 +231,26 @@ def test_an_unreadable_source_is_no_pass(
     assert "is a folder" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"label,score,sex\n", "The table is empty"),
+        (b"", "is empty (0 bytes)"),
+        (b"\x89PNG\r\n\x00\x00", "binary file"),
+        (b"label,score,sex\nno,0.25,f\nyes,0.75,f\n", "'sex' holds 'f' only"),
+        (b"label;score;sex\nno;zwei;f\nyes;drei;m\n", "'score' is named like a score, but holds"),
+    ],
+)
+def test_a_file_that_cannot_be_used_says_why(
+    content: bytes, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "p.csv").write_bytes(content)
+    assert run("check", str(tmp_path / "p.csv"), "--max", "w1=9") == UNREADABLE
+    out, err = capsys.readouterr()
+    assert not out
+    assert words in err
+
+
 # ------------------------------------------------------------------------------------- report
 
 
@@ -287,6 +307,20 @@ def test_as_a_module_on_a_terminal_without_unicode(file: str, root: Path) -> Non
     assert done.returncode == FAILED, done.stderr
     assert "FAIL" in done.stdout
     assert not done.stderr
+
+
+def test_the_status_that_a_pipeline_reads(file: str, root: Path) -> None:
+    for words, status in (
+        (["check", file, "--max", "w1=9"], HELD),
+        (["check", file], USAGE),
+        (["check", f"{file}.gone", "--max", "w1=9"], UNREADABLE),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "rise_core", *words], cwd=root, capture_output=True, text=True
+        )
+        assert done.returncode == status, done.stderr
+        assert bool(done.stderr) is (status != HELD)
+        assert "Traceback" not in done.stderr
 
 
 def test_names_cannot_steer_the_terminal(
