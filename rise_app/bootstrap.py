@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 
 import streamlit as st
@@ -95,8 +96,9 @@ def begin(title: str) -> Stage:
         st.stop()
     _show_links(head)
     store = open_store(server)
-    with st.sidebar:
-        _show_connection(server, store)
+    several = len(servers()) > 1
+    with head.server if several else st.sidebar:  # under the box in which it was chosen
+        _show_connection(server, store, several)
     return Stage(head.switches, _theme(), store)
 
 
@@ -146,12 +148,12 @@ def _theme() -> ThemeName:
     return "dark" if st.context.theme.type == "dark" else "light"
 
 
-def _show_connection(server: Server, store: Store) -> None:
-    if server.is_demo and len(servers()) == 1:
+def _show_connection(server: Server, store: Store, several: bool) -> None:
+    if server.is_demo and not several:
         st.caption("Demo store. Set `MLFLOW_TRACKING_URI` to see your own runs.")
         return
-    st.caption("Connected. Reads only; writes when you ask.")
     facts = store.facts
-    place = "the demo store" if server.is_demo else store.label
+    place = "The demo store" if server.is_demo else store.label
     who = f" as {facts.user}" if facts.user else ""
-    st.text(f"{place}{who}, {facts.seconds:.1f} s")
+    said = escape(f"{place}{who}, connected in {facts.seconds:.1f} s.")
+    st.html(f'<p class="rise-note rise-where">{said} Reads only; writes when you ask.</p>')

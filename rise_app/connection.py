@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
 import streamlit as st
 
-from rise_app.messages import show_error
+from rise_app.messages import as_text, show_error
 from rise_app.servers import Server
 from rise_core.exceptions import RiseError, ServerUnreachableError
 from rise_core.tracking import Store, connect
@@ -21,7 +21,6 @@ __all__ = ["home", "is_demo", "open_for_writing", "open_store", "stop_with", "st
 
 _PROJECT = Path(__file__).resolve().parent.parent
 _RETRY_SECONDS = 5
-_PATIENCE_SECONDS = 0.3
 _DRAWN = "retry drawn"
 
 
@@ -65,24 +64,17 @@ def open_for_writing(uri: str) -> Store:
 
 
 def _connected(server: Server) -> Store:
-    """Return the store, connected once for all sessions; a failed attempt is made again.
-
-    Every call to Streamlit lets it take another choice in: a server that hangs must not hold the
-    person who wants to choose another one.
-    """
+    """Return the store, connected once for all sessions; a failed attempt is made again."""
     made = _connections().ask(store_uri(server))
-    wait([made], _PATIENCE_SECONDS)
-    if not made.done():
-        place = st.empty()
-        while not made.done():
-            place.text(f"Connecting to {server.label} …")
-            wait([made], _PATIENCE_SECONDS)
-        place.empty()
-    return made.result()
+    with st.spinner(f"Connecting to {as_text(server.label)} …"):
+        return made.result()
 
 
 class _Connections:
-    """Connections by address, made in the background and shared by all sessions."""
+    """Connections by address, shared by all sessions.
+
+    An attempt too: where a server hangs, each would otherwise wait for those of all others.
+    """
 
     def __init__(self) -> None:
         self._made: dict[str, Future[Store]] = {}

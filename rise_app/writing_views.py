@@ -14,7 +14,7 @@ import streamlit as st
 from rise_app import loaders
 from rise_app.address import linked_many
 from rise_app.cards import section_html
-from rise_app.connection import open_for_writing
+from rise_app.connection import is_demo, open_for_writing
 from rise_app.export import CAN_EXPORT, reference_of, report_maker, show_evaluation_export
 from rise_app.jobs import Jobs, jobs, rerun_when_done
 from rise_app.loaders import ALL_ROWS, Question
@@ -118,7 +118,19 @@ def show_save(
         report = report_maker(ev, verdict, title, reference) if REPORT in what else None
         work = partial(_told, partial(_plan, made, report))
         st.session_state[_DRAFT] = _Draft(asked, run.name, jobs().start(work))
-    _show_draft(asked, ev)
+    if _DRAFT in st.session_state:
+        _show_draft(asked, ev)
+    else:
+        _explain(store)
+
+
+def _explain(store: Store) -> None:
+    own = " The demo store is a file of yours on this machine, good to try it on."
+    st.caption(
+        "Numbers become metrics of the run, the report a file of it. Which column is what becomes "
+        "a tag of the experiment, so that nobody need say it again. Nothing is written before you "
+        "have seen it." + (own if is_demo(store) else "")
+    )
 
 
 def _plan(made: Callable[..., Plan], report: Callable[[], str] | None) -> Plan:
@@ -145,14 +157,8 @@ def _told(work: Callable[[], Any]) -> Any:
 
 
 def _show_draft(asked: _Asked, ev: Evaluation) -> None:
-    draft: _Draft | None = st.session_state.get(_DRAFT)
-    if draft is None:
-        st.caption(
-            "Numbers become metrics of the run, the report a file of it. Which column is what "
-            "becomes a tag of the experiment, so that nobody need say it again. Nothing is written "
-            "before you have seen it."
-        )
-    elif draft.written is not None:
+    draft: _Draft = st.session_state[_DRAFT]
+    if draft.written is not None:
         _show_written(draft)
     elif draft.asked != asked:
         del st.session_state[_DRAFT]
@@ -162,7 +168,7 @@ def _show_draft(asked: _Asked, ev: Evaluation) -> None:
         if draft.plan.done():
             _show_plan(draft, ev)
         else:
-            rerun_when_done(draft.plan, "Looking what is there, and making what would be added …")
+            rerun_when_done(draft.plan, "Making the plan …")
 
 
 def _show_plan(draft: _Draft, ev: Evaluation) -> None:
@@ -209,6 +215,8 @@ def _whose(question: Question, ev: Evaluation) -> str:
 
 
 def _show_changes(changes: Sequence[Change]) -> None:
+    # The many metrics last: what there is besides must not need scrolling.
+    changes = sorted(changes, key=lambda change: change.kind == "metric")
     st.dataframe(
         [
             {"kind": c.kind, "name": c.name, "value": c.value, "now": c.before or "–"}

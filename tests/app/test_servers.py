@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -118,7 +119,9 @@ OF_LAB = {"Default", "Lab", "Other", "Empty"}
 
 
 def sidebar(page: Screen) -> str:
-    return "\n".join(str(text.value) for text in (*page.at.sidebar.text, *page.at.sidebar.caption))
+    part = page.at.sidebar
+    texts = [str(text.value) for text in part.text]
+    return html.unescape("\n".join([*texts, *(str(h.proto.body) for h in part.get("html"))]))
 
 
 def links(page: Screen) -> dict[str, dict[str, list[str]]]:
@@ -253,7 +256,7 @@ def test_the_demo_is_one_of_them(
     page = open_app("Experiments", None)
     assert experiments(page) == OF_LAB
     page.choose("Server", "teaching")
-    assert "the demo store" in sidebar(page)
+    assert "The demo store, connected in" in sidebar(page)
     assert not experiments(page) & OF_LAB
 
 

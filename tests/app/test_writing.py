@@ -73,7 +73,7 @@ def enabled(page: Screen, label: str) -> bool:
 def show(page: Screen) -> Screen:
     """Ask for the plan, and wait for it or for why there is none."""
     until(page, lambda p: enabled(p, SHOW)).press(SHOW)
-    return until(page, lambda p: not any("Looking what is there" in c.value for c in p.at.caption))
+    return until(page, lambda p: not any("Making the plan" in c.value for c in p.at.caption))
 
 
 def press_write(page: Screen) -> Screen:
@@ -244,8 +244,8 @@ def test_who_may_only_read_is_told_so(
     monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "reader")
     monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", secret)
     page = open_app("Diagnose", guarded_url, run=run_id, tab="Save", write=ALL)
-    assert any("as reader" in text for text in page.texts)
-    assert any("Reads only; writes when you ask" in c.value for c in page.at.caption)
+    assert f"{guarded_url} as reader, connected in" in page.html
+    assert "Reads only; writes when you ask" in page.html
     press_write(show(page))
     assert "The writing stopped." in page.markdown
     (reason,) = (text for text in page.texts if "refuses it for this user" in text)
@@ -284,6 +284,14 @@ def test_the_demo_store_can_be_written_to(
     page = show(open_app("Diagnose", None, run=run_id, tab="Save"))
     press_write(page)
     assert "rise.w1" in shelf.client.get_run(run_id).data.metrics
+
+
+def test_the_demo_store_is_named_as_ones_own(open_app: Open, demo: Path, lab: Shelf) -> None:
+    def said(page: Screen) -> bool:
+        return any("The demo store is a file of yours" in c.value for c in page.at.caption)
+
+    assert said(open_app("Diagnose", None, tab="Save"))
+    assert not said(open_app("Diagnose", lab.uri, run=lab.runs["erm number 0"], tab="Save"))
 
 
 def test_without_its_package_no_report_is_offered(
