@@ -135,15 +135,11 @@ def linked_many(
     default: Sequence[str] = (),
     **arguments: Any,
 ) -> list[str]:
-    """Draw a choice of several options and tie it to the address; as `linked`.
-
-    With ``accept_new_options`` a value need not be among the options.
-    """
+    """Draw a choice of several options and tie it to the address; as `linked`."""
 
     def read(text: str) -> list[str]:
         # A link may name one twice, or more than the widget takes; Streamlit raises on both.
-        anything = arguments.get("accept_new_options")
-        known = [option for option in split(text) if anything or option in options]
+        known = [option for option in split(text) if option in options]
         return known[: arguments.get("max_selections")]
 
     return _tied(

@@ -167,6 +167,7 @@ class Store:
         self.client = mlflow_client.open_client(uri)
         self._seen_alive = time.monotonic()
         self._experiment_tags: Mapping[str, Mapping[str, str]] = {}
+        self._nested: dict[str, tuple[float, bool]] = {}
         self._locks: dict[str, threading.Lock] = {}
         self._locks_lock = threading.Lock()
 
@@ -450,10 +451,7 @@ class Store:
 
     def _without_table(self, run: Run) -> UnreadableTableError:
         name = clean_text(run.name, 60)
-        nested = self.runs(
-            run.experiment_id, filter=f"tags.`{PARENT_TAG}` = '{run.id}'", max_results=1
-        )
-        if nested.runs:
+        if self._has_nested(run):
             return NestedTablesError(
                 f"Run {name!r} has no table of predictions itself: its nested runs hold them. "
                 "Choose one of those."
@@ -467,6 +465,15 @@ class Store:
             f"Run {name!r} has no table of predictions: {why} {remedy} rise_core.tracking."
             "log_predictions(y_true, y_prob, sensitive_features=…)."
         )
+
+    def _has_nested(self, run: Run) -> bool:
+        """Whether runs are nested in a run; asked once in a while, as pages ask for all at once."""
+        asked, found = self._nested.get(run.id, (-_FRESH_SECONDS, False))
+        if time.monotonic() - asked >= _FRESH_SECONDS:
+            parent = f"tags.`{PARENT_TAG}` = '{run.id}'"
+            found = bool(self.runs(run.experiment_id, filter=parent, max_results=1).runs)
+            self._nested[run.id] = (time.monotonic(), found)
+        return found
 
     def _as_run(self, run: Run | str) -> Run:
         return self.run(run) if isinstance(run, str) else run
@@ -681,7 +688,9 @@ class Store:
 
     def _explain(self, what: str, error: Exception) -> RiseError:
         code = str(getattr(error, "error_code", ""))
-        if code == "RESOURCE_DOES_NOT_EXIST":
+        # of an alias that is not there a database says that it is no valid value
+        gone = code in _NOT_UNDERSTOOD and "not found" in str(error)
+        if code == "RESOURCE_DOES_NOT_EXIST" or gone:
             return TrackingError(
                 f"{what}: not found at {self.label}. It may have been deleted meanwhile: "
                 "list the runs again."
@@ -702,8 +711,7 @@ class Store:
         except RiseError as dead:
             return dead
         return TrackingError(
-            f"{what} failed at {self.label}, which answers otherwise: {_cause(error)} "
-            "Try again."
+            f"{what} failed at {self.label}, which answers otherwise: {_cause(error)} Try again."
         )
 
     def with_files(

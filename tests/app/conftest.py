@@ -214,7 +214,7 @@ def open_app(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Screen]:
     """``open_app("Diagnose", uri, run=…)`` opens a page by its address; no uri is the demo."""
     from streamlit.testing.v1 import AppTest
 
-    def start(page: str, uri: str | None, **query: str) -> Screen:
+    def start(page: str, uri: str | None, /, **query: str) -> Screen:
         if uri is None:
             monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
         else:

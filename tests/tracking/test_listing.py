@@ -265,4 +265,4 @@ def test_a_parent_without_a_table_says_that_its_nested_runs_hold_them(workspace)
         store.load(parent)
     workspace.run("trial", **{"mlflow.parentRunId": parent})
     with pytest.raises(NestedTablesError, match=r"'search' has no table .* its nested runs"):
-        store.load(parent)
+        connect(workspace.uri).load(parent)
