@@ -180,11 +180,19 @@ def run_names(
 
 @st.cache_resource(ttl=_LIST_SECONDS, max_entries=256, show_spinner=False)
 def _run(uri: str, run_id: str, _store: Store) -> Run:
+    if run_id.startswith("models:/"):
+        return _store.run_of_model(run_id)
     return _store.run(run_id)
 
 
 def find_run(store: Store, run_id: str) -> Run:
-    """Return a run by its id, wherever it is; raises TrackingError."""
+    """Return a run by its id, or by a model that it made ("models:/name@alias").
+
+    Raises
+    ------
+    TrackingError
+        there is no such run or model, or the store does not answer
+    """
     return _run(store.uri, run_id, store)
 
 

@@ -112,7 +112,10 @@ def _run_of_address(store: Store) -> Run | None:
     if run_id is None:
         return None
     try:
-        return loaders.find_run(store, run_id)
+        run = loaders.find_run(store, run_id)
+        if run.id != run_id:  # a model stood there: from now on the run that made it
+            remember("run", run.id)
+        return run
     except (ServerUnreachableError, AuthenticationError):
         raise
     except TrackingError as error:

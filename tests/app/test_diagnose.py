@@ -320,3 +320,17 @@ def test_the_demo_opens_with_nothing_set_and_every_model_can_be_looked_at(
             ev = ask.evaluation(run.id, environment=run.environment)
             assert page.cards == values_of(ev, page.cards)
             assert page.facts["positive class"] == ev.predictions.pos_label
+
+
+def test_a_link_names_a_model_of_the_registry(open_app: Open, lab: Shelf, truth: Ask) -> None:
+    client, run_id = lab.client, lab.runs["irm number 1"]
+    client.create_registered_model("churn")
+    client.create_model_version("churn", f"runs:/{run_id}/model", run_id)
+    client.set_registered_model_alias("churn", "champion", "1")
+    page = open_app("Diagnose", lab.uri, run="models:/churn@champion")
+    agrees(page, truth(lab.uri).evaluation(run_id, environment="south"))
+    assert page.address["run"] == run_id
+    nobody, lab_id = "models:/churn@nobody", lab.experiments["Lab"]
+    page = open_app("Diagnose", lab.uri, run=nobody, experiment=lab_id)
+    assert any(f"{nobody}: not found" in text for text in page.texts)
+    assert page.cards  # another run is shown instead

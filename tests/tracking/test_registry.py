@@ -47,7 +47,7 @@ def test_what_is_not_there_is_said(registered) -> None:
     for missing in (f"{name}@nobody", f"{name}/9", "no such model@champion", "no such model/1"):
         with pytest.raises(TrackingError, match=r"models:/") as caught:
             store.run_of_model(f"models:/{missing}")
-        assert "not found" in str(caught.value), caught.value
+        assert f"models:/{missing}: not found at" in str(caught.value), caught.value
     with pytest.raises(TrackingError, match="no version of a model"):
         store.run_of_model("models:/no such model/latest")
     with pytest.raises(TrackingError, match="given up stages"):
