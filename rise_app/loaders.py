@@ -160,6 +160,7 @@ def forget_lists() -> None:
     _experiments.clear()
     _listing.clear()
     _sources.clear()
+    _named_runs.clear()
     _run.clear()
 
 
