@@ -100,7 +100,9 @@ def show_mapping(
     picked : path of the table where a person picked it among several; kept with the roles
     """
     kept = store.kept_roles(run.experiment_id)
-    origin = "kept for this experiment" if roles is not table.roles else table.roles_from
+    origin = "guessed" if table.roles_from == "experiment" else table.roles_from
+    if roles == kept:
+        origin = "kept for this experiment"
     st.text(f"{table.path}: the roles of its columns are {origin}.")
     show_reasons(roles)
     edited = edit_roles(table, roles)

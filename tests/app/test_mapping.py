@@ -153,9 +153,11 @@ def test_edges_by_hand_hold_for_the_experiment_and_the_next_person(
         "Diagnose", shelf.uri, run=shelf.runs["Ages b"], attribute="age", tab="Columns"
     )
     agrees(other, wanted)
+    assert any("are kept for this experiment" in text for text in other.texts)
     assert field(other, "Edges of age").value == "30, 45, 60"
     # and back
     other.press(BACK)
+    assert any("are guessed" in text for text in other.texts)
     assert kept(shelf, home, "Ages") is None
     assert field(other, "Edges of age").value != "30, 45, 60"
 
