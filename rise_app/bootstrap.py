@@ -16,11 +16,12 @@ from rise_app.quiet import keep_log_quiet
 from rise_app.servers import Server, choose_server, servers
 from rise_core.charts.theme import ThemeName
 from rise_core.exceptions import RiseError
+from rise_core.report.html import STRIP_STYLE
 from rise_core.tracking import Store
 
 __all__ = ["PAGES", "Page", "Scene", "Stage", "begin", "begin_alone"]
 
-_STYLE = Path(__file__).with_name("style.css")
+_STYLES = (Path(__file__).with_name("style.css"), STRIP_STYLE)
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,8 @@ class _Head:
 def _begin(title: str) -> _Head:
     keep_log_quiet()
     st.set_page_config(page_title=f"{title} · RISE", page_icon="📈", layout="wide")
-    st.html(_STYLE)
+    for style in _STYLES:
+        st.html(style)
     with st.sidebar:
         st.html('<div class="rise-brand">RISE<span>where, and for whom, a model errs</span></div>')
         return _Head(PAGES[title], st.container(), st.container(), st.container(key="switches"))

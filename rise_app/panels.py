@@ -9,9 +9,7 @@ import io
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
-import pyarrow as pa
 import streamlit as st
-from pyarrow import ipc
 from streamlit.delta_generator import DeltaGenerator
 
 from rise_core import Evaluation
@@ -77,8 +75,10 @@ def _packed(chart: Any) -> Spec:
 
 
 def _arrow(rows: list[dict[str, Any]]) -> bytes:
+    import pyarrow as pa
+
     table = pa.Table.from_pylist(rows)
     sink = io.BytesIO()
-    with ipc.new_stream(sink, table.schema) as stream:
+    with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table)
     return sink.getvalue()

@@ -19,7 +19,7 @@ from rise_core.exceptions import RiseError
 from rise_core.reading import read, read_comparison
 from rise_core.report import sections
 from rise_core.report.figures import Figures, engine_versions, vega_bundle
-from rise_core.report.html import Markup, facts, json_block, link, plain, section, text
+from rise_core.report.html import STRIP_STYLE, Markup, facts, json_block, link, plain, section, text
 from rise_core.report.sections import RunReference, records
 from rise_core.wording import METRICS
 
@@ -324,7 +324,7 @@ def _page(
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             '<meta name="color-scheme" content="light dark">',
             '<meta name="referrer" content="no-referrer"><link rel="icon" href="data:,">',
-            f"<title>{text(title)}</title><style>{_file('style.css')}</style></head><body><main>",
+            f"<title>{text(title)}</title><style>{_file('style.css')}{_file(STRIP_STYLE.name)}</style></head><body><main>",
             f"<header><h1>{text(title)}</h1>",
             f'<p class="quiet">{text(under)} · {text(made)}{source}</p>{decision}',
             f'<nav aria-label="Contents">{_contents(parts)}</nav></header>',

@@ -6,11 +6,13 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from math import inf, isfinite, isnan, nan
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 __all__ = [
+    "STRIP_STYLE",
     "Markup",
     "facts",
     "items",
@@ -22,6 +24,9 @@ __all__ = [
     "table",
     "text",
 ]
+
+STRIP_STYLE = Path(__file__).with_name("strip.css")
+"""Style sheet of what `strip_html` gives, for every page that shows it."""
 
 
 class Markup(str):

@@ -58,6 +58,7 @@ LAYERS = (
         ("rise_app/",),
         frozenset({"numerics", "charts", "tracking", "report", "app", "demo"}),
         frozenset({"streamlit"}),
+        frozenset({"pyarrow"}),  # what Streamlit sends tables as
     ),
     Layer(
         "pages",
