@@ -354,7 +354,7 @@ def test_redact_and_clean_text() -> None:
     assert redact("see https://ann:pw@host/x and s3://k:s@b") == "see https://…@host/x and s3://…@b"
     assert redact("https://ann:p/w@1@host:5000/x") == "https://…@host:5000/x"
     assert redact("http://h:5000/a@b http://ann:p@h") == "http://h:5000/a@b http://…@h"
-    assert redact("sqlite:////srv/a@b/x.db") == "sqlite:////srv/a@b/x.db"
+    assert redact("sqlite:////runs/a@b/x.db") == "sqlite:////runs/a@b/x.db"
     assert redact("postgresql://h/db?password=abc&x=1") == "postgresql://h/db?password=…&x=1"
     assert clean_text("<script>alert(1)</script>a\x1b[31m\nb\u202ec <i>d</i>") == "a [31m b c d"
     assert len(clean_text("x" * 5000)) == 300
