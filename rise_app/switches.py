@@ -317,7 +317,7 @@ def choose_search(experiment: Experiment, known: Listing) -> Search:
         placeholder="name, team=blue, metrics.auc > 0.8",
         icon=":material/search:",
         help=_FIND_HELP,
-        width=270,
+        width="stretch",
     )
     datasets = _pick("Data set", "dataset", [run.dataset for run in known.runs], known.complete)
     algorithms = _pick(
