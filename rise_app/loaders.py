@@ -223,7 +223,7 @@ def load_table(store: Store, run: Run, ref: TableRef | None = None) -> Table:
 
 @st.cache_resource(ttl=_LIST_SECONDS, max_entries=256, show_spinner=False)
 def _tables(uri: str, run_id: str, stamp: str, _store: Store, _run: Run) -> list[TableRef]:
-    return _store.tables(_run)
+    return _store.tables(_run, everything=True)
 
 
 def tables_of(store: Store, run: Run) -> list[TableRef]:

@@ -38,6 +38,7 @@ from rise_core.tracking.entities import (
     ENVIRONMENT,
     PARENT_TAG,
     SEED,
+    TABLE_TAG,
     Experiment,
     Run,
     RunPage,
@@ -292,17 +293,24 @@ class Store:
 
     # ------------------------------------------------------------------------------- tables
 
-    def tables(self, run: Run | str) -> list[TableRef]:
+    def tables(self, run: Run | str, *, everything: bool = False) -> list[TableRef]:
         """Files of a run that may hold predictions, the likeliest first.
 
         Tables named by the run's tags cost no request; otherwise its folders are listed, few and
         not deep.
+
+        Parameters
+        ----------
+        run : the run, or its id
+        everything : list the folders of a run whose tags name tables, too; not where one of these
+            is `log_predictions`'s own
         """
         run = self._as_run(run)
         named = list(logged_tables(run.tags))
-        if named:
+        if named and (not everything or TABLE_TAG in run.tags):
             return rank(named)
-        return self._listed(run)
+        known = {ref.path for ref in named}
+        return rank([*named, *(ref for ref in self._listed(run) if ref.path not in known)])
 
     def load(
         self,
@@ -347,9 +355,10 @@ class Store:
         if not refs:
             raise self._without_table(run)
         kept = self.kept_roles(run.experiment_id)
-        for ref in refs:
-            if kept is not None and ref.path == kept.table:  # a person's choice
-                return self._load(run, ref, max_bytes, roles, refresh)
+        if kept is not None and kept.table:  # a person's choice, for the runs that have it
+            for ref in self.tables(run, everything=True):
+                if ref.path == kept.table:
+                    return self._load(run, ref, max_bytes, roles, refresh)
         first: Table | None = None
         failure: RiseError | None = None
         for ref in self._candidates(run, refs):

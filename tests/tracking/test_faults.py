@@ -178,7 +178,24 @@ def test_predictions_beside_a_table_that_the_tags_name(workspace, frame, tmp_pat
     run_id = workspace.run()
     workspace.client.log_table(run_id, {"feature": ["a", "b"], "gain": [3, 1]}, "importance.json")
     log_table_file(workspace, run_id, frame, tmp_path / "out", "p.csv")
-    assert connect(workspace.uri).load(run_id).path == "p.csv"
+    store = connect(workspace.uri)
+    assert store.load(run_id).path == "p.csv"
+    assert [ref.path for ref in store.tables(run_id)] == ["importance.json"]
+    both = {"importance.json", "p.csv"}
+    assert {ref.path for ref in store.tables(run_id, everything=True)} == both
+
+
+def test_a_file_that_is_picked_beside_a_table_that_the_tags_name(
+    workspace, frame, tmp_path
+) -> None:
+    run_id = workspace.run()
+    workspace.client.log_table(run_id, frame.head(50), "train_predictions.json")
+    log_table_file(workspace, run_id, frame, tmp_path / "out", "test.csv")
+    store = connect(workspace.uri)
+    table = store.load(run_id)
+    assert table.path == "train_predictions.json"
+    store.keep_roles(workspace.experiment_id, table.roles.corrected(table="test.csv"))
+    assert store.load(run_id).path == "test.csv"
 
 
 @pytest.mark.parametrize(
