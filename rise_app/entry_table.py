@@ -15,7 +15,6 @@ import streamlit as st
 
 from rise_app import address
 from rise_app.entries import Entry, Place, places_of
-from rise_app.messages import as_text
 from rise_app.runs_table import RunLine, finished, is_fault
 from rise_app.switches import MOST_COMPARED
 from rise_core.charts import strip_domain, strip_svg
@@ -260,7 +259,7 @@ def _column_config(look: Look, *, grouped: bool) -> dict[str, Any]:
             "Status", help="A parent has no table itself: the runs nested in it hold them."
         ),
         "metric": st.column_config.NumberColumn(
-            as_text(look.metric), format="%.4g", help="As logged; the runs are ordered by it."
+            look.metric, format="%.4g", help="As logged; the runs are ordered by it."
         ),
         "curve": st.column_config.ImageColumn(
             "Residuals", width=130, help=f"{curve} Of the newest seed." if grouped else curve
