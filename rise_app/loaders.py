@@ -21,6 +21,7 @@ from rise_core import Evaluation, Predictions, Settings, evaluate_predictions
 from rise_core.columns import Roles
 from rise_core.exceptions import ColumnError, RiseError
 from rise_core.tracking import Experiment, Listing, Run, Search, Store, Table, TableRef
+from rise_core.tracking.entities import LOGGED_TAG, TABLE_TAG
 from rise_core.tracking.listing import CHUNK, find_sources
 from rise_core.tracking.search import Sources, filter_for_ids
 
@@ -199,7 +200,9 @@ def find_run(store: Store, run_id: str) -> Run:
 
 def stamp(run: Run) -> str:
     """Text that changes when a run's files may have changed."""
-    return f"{run.status} {run.end_time}"
+    # A table may be logged, or logged again, to a run that has ended; its tags say so.
+    named = (run.tags.get(name, "") for name in (TABLE_TAG, LOGGED_TAG))
+    return " ".join([run.status, str(run.end_time), *named])
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)

@@ -15,6 +15,7 @@ __all__ = [
     "ALGORITHM",
     "DATASET",
     "ENVIRONMENT",
+    "LOGGED_TAG",
     "PARENT_TAG",
     "SEED",
     "TABLE_TAG",
@@ -30,6 +31,8 @@ __all__ = [
 
 TABLE_TAG = "rise.predictions"
 """Tag by which `log_predictions` says path, size and digest of the table it wrote."""
+LOGGED_TAG = "mlflow.loggedArtifacts"
+"""Tag by which MLflow's ``log_table`` says the paths of the tables it wrote."""
 PARENT_TAG = "mlflow.parentRunId"
 """Tag of a nested run: the run it is nested in."""
 
@@ -191,7 +194,7 @@ def logged_tables(tags: Mapping[str, str]) -> tuple[TableRef, ...]:
         found[ours["path"]] = TableRef(
             ours["path"], size if isinstance(size, int) else None, str(ours.get("digest", ""))
         )
-    logged = _json(tags.get("mlflow.loggedArtifacts"))
+    logged = _json(tags.get(LOGGED_TAG))
     for entry in logged if isinstance(logged, list) else ():
         if isinstance(entry, dict) and entry.get("type") == "table":
             path = entry.get("path")

@@ -24,7 +24,9 @@ import pyarrow.parquet as pq
 import pytest
 import streamlit as st
 
+from rise_app import loaders
 from rise_core.columns import Roles
+from rise_core.tracking import log_predictions
 from tests.app.conftest import Shelf, Truth, predictions_table
 from tests.app.reading import Screen, values_of
 
@@ -202,6 +204,27 @@ def test_the_page_comes_back_when_the_server_does(
     page.press("Try again")
     assert page.cards == cards
     assert page.address["run"] == lab.runs["erm number 0"]
+
+
+def test_a_table_that_is_logged_after_the_run_has_ended_is_seen(
+    open_app: Open, tmp_path: Path, truth: Ask
+) -> None:
+    """And one that is logged again: numbers kept on disk are not those of the old one."""
+    shelf = Shelf(tmp_path)
+    run_id = shelf.run("Late", "late")
+    found = []
+    for seed in (None, 3, 4):
+        if seed is not None:
+            table = predictions_table(seed, 200)
+            log_predictions(table["y_true"], table["y_prob"], sensitive_features=table["sex"],
+                            run_id=run_id, tracking_uri=shelf.uri)  # fmt: skip
+            loaders.forget_lists()  # what the clock does to listings after half a minute
+        page = open_app("Experiments", shelf.uri, experiment=shelf.experiments["Late"]).settle()
+        found.append(None if seed is None else page.table["accuracy"].tolist())
+        if seed is not None:
+            page = open_app("Diagnose", shelf.uri, run=run_id)
+            assert page.cards == values_of(truth(shelf.uri).evaluation(run_id), page.cards)
+    assert found[1] != found[2]
 
 
 # --------------------------------------------------------------------------------- tables
