@@ -95,7 +95,7 @@ def test_one_run_does_not_take_the_table_with_it(monkeypatch: pytest.MonkeyPatch
         runs_table._noise(Store(), None, analysis)  # type: ignore[arg-type]
     failed: Future[dict[str, Estimate]] = Future()
     failed.set_exception(KeyError("x"))
-    assert runs_table._finished({"id": failed}) == {}
+    assert runs_table.finished({"id": failed}) == {}
 
 
 @pytest.mark.parametrize(
