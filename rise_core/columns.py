@@ -10,6 +10,7 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -384,7 +385,7 @@ def guess_pos_label(labels: Iterable[object]) -> tuple[str | None, str]:
 
 def _pair_reason(negative: str, positive: str) -> str | None:
     low, high = negative.strip().rstrip(".").lower(), positive.strip().rstrip(".").lower()
-    if _NEGATIVE_TO_POSITIVE.get(low) == high:
+    if _NEGATIVE_TO_POSITIVE.get(_what_differs(low, high)) == _what_differs(high, low):
         return f"of {negative!r} and {positive!r}, {positive!r} reads as the positive class"
     below = re.fullmatch(r"(<=?|≤|under|below|less than)\s*(.+)", low)
     above = re.fullmatch(r"(>=?|≥|over|above|more than)\s*(.+)", high)
@@ -393,6 +394,14 @@ def _pair_reason(negative: str, positive: str) -> str | None:
     if re.fullmatch(rf"(not?|non|un|never|without)[\s_-]*{re.escape(high)}", low):
         return f"{negative!r} is the negation of {positive!r}"
     return None
+
+
+def _what_differs(text: str, other: str) -> str:
+    """Leave out the words that begin both: "risk low" against "risk high" is "low"."""
+    words = text.split()
+    pairs = zip(words, other.split(), strict=False)
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    return " ".join(words[shared:]) if shared < len(words) else text
 
 
 def to_probabilities(scores: pd.Series, scale: Scale) -> pd.Series:
