@@ -36,6 +36,9 @@ try:
     if note := experiment.tags.get("mlflow.note.content"):
         with head, st.popover("About this experiment", icon=":material/info:", type="tertiary"):
             st.text(note)
+    if search.text.startswith("models:/"):
+        switches.show_run_of_model(stage.store, search.text)
+        st.stop()
     group = chosen("seeds") == "on"
     wanted = switches.page_wanted(f"{experiment.id} {search} {group}")
 

@@ -18,12 +18,13 @@ from rise_app.address import (
     linked_number,
     linked_text,
     listed,
+    query_for,
     remember,
     split,
 )
 from rise_app.entries import EntryPage
 from rise_app.loaders import ALL_ROWS, HELD_OUT
-from rise_app.messages import as_text
+from rise_app.messages import as_text, show_error
 from rise_core import Predictions, Settings
 from rise_core.exceptions import AuthenticationError, ServerUnreachableError, TrackingError
 from rise_core.residuals import RESIDUALS
@@ -44,6 +45,7 @@ __all__ = [
     "choose_settings",
     "count_text",
     "page_wanted",
+    "show_run_of_model",
 ]
 
 MOST_COMPARED = 20
@@ -299,6 +301,7 @@ The server looks through all runs of the experiment:
 - `team=blue`: in tags and parameters
 - the beginning of a run's id
 - MLflow's filter language: `metrics.auc > 0.8 and tags.team = 'blue'`
+- `models:/name@champion`: the run that made a registered model, wherever it is
 """
 
 
@@ -324,6 +327,24 @@ def choose_search(experiment: Experiment, known: Listing) -> Search:
         "Algorithm", "algorithm", [run.algorithm for run in known.runs], known.complete
     )
     return Search(text.strip(), tuple(datasets), tuple(algorithms), _choose_order(known.runs))
+
+
+def show_run_of_model(store: Store, model: str) -> None:
+    """Lead from a model of the registry to the run that made it."""
+    try:
+        run = loaders.find_run(store, model)
+    except (ServerUnreachableError, AuthenticationError):
+        raise
+    except TrackingError as error:
+        show_error("This model leads to no run.", error)
+        return
+    st.text(f"{model} was made by run {run.name}.")
+    st.page_link(
+        "pages/diagnose.py",
+        label=f"Look at {as_text(run.name)} on Diagnose",
+        icon=":material/show_chart:",
+        query_params=query_for(run=run.id, experiment=run.experiment_id),
+    )
 
 
 def _drop_foreign(runs: Sequence[Run]) -> None:

@@ -223,6 +223,24 @@ def test_two_selected_runs_cannot_be_diagnosed_at_once(open_app: Open, lab: Shel
     assert page.widget("Diagnose").disabled
 
 
+def test_a_model_of_the_registry_leads_to_its_run(open_app: Open, lab: Shelf) -> None:
+    client, run_id = lab.client, lab.runs["irm number 1"]
+    client.create_registered_model("credit")
+    client.create_model_version("credit", f"runs:/{run_id}/model", run_id)
+    client.set_registered_model_alias("credit", "champion", "1")
+    page = open_app("Experiments", lab.uri, find="models:/credit@champion")
+    assert "models:/credit@champion was made by run irm number 1." in page.texts
+    (link,) = (
+        node.proto.query_string
+        for node in page.at.get("page_link")
+        if node.proto.label.startswith("Look at irm")
+    )
+    assert f"run={run_id}" in link
+    page = open_app("Experiments", lab.uri, find="models:/credit@nobody")
+    assert "This model leads to no run." in page.markdown
+    assert any("not found" in text for text in page.texts)
+
+
 def test_the_demo_is_listed_with_nothing_set(open_app: Open, demo: Path, truth: Ask) -> None:
     page = open_app("Experiments", None).settle()
     ask = truth(f"sqlite:///{demo / 'demo' / 'mlflow.db'}")
