@@ -60,8 +60,10 @@ except RiseError as error:
 if not page.entries:
     st.info("No run matches. Change the filter, or choose another experiment.")
     st.stop()
+# Always there, so that what stands below keeps its place while the page is drawn again.
+counted = st.container(horizontal=True, vertical_alignment="center")
 if page.pages > 1 or search.text or search.datasets or search.algorithms or search.order.metric:
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with counted:
         st.caption(switches.count_text(page, search))
         if page.pages > 1:
             linked_page(page.pages, "page")

@@ -54,6 +54,8 @@ def test_a_drag_tells_who_is_in_the_band(
     page.set_default_timeout(120_000)
     page.goto(f"{app.url}/diagnose?view={view}", timeout=120_000)
     wait_for_chart(page)
+    # What comes late would draw the page anew under the hand that drags.
+    page.get_by_text("Computing intervals").wait_for(state="detached")
     wait_until_done(page)
     ev = evaluation_of(app, query(page)["run"], tmp_path)
 

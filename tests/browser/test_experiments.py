@@ -55,6 +55,7 @@ def test_runs_are_found_by_typing_and_seeds_are_compared_as_one_line(
     find.fill("")
     find.press("Enter")
     page.get_by_text("runs 1–3 of 3").wait_for(state="detached")
+    wait_until_done(page)
 
     # One line for the seeds: its box compares them, Diagnose opens one.
     page.get_by_text("Group seeds", exact=True).click()

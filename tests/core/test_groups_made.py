@@ -90,7 +90,9 @@ def test_what_was_guessed_can_be_evaluated_as_it_is(frame: pd.DataFrame) -> None
 
 
 @pytest.mark.parametrize(
-    "make", [list, np.array, pd.Series, pl.Series, pa.array, pd.Categorical], ids=str
+    "make",
+    [list, np.array, pd.Series, pl.Series, pa.array, pd.Categorical],
+    ids=["list", "numpy", "pandas", "polars", "arrow", "categorical"],
 )
 def test_evaluate_cuts_every_kind_of_column(frame: pd.DataFrame, make: Any) -> None:
     whole = frame.dropna()
