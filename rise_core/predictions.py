@@ -509,9 +509,11 @@ def _binary_labels(
     """Labels as 1, 0, and −1 where missing; the two classes as text; remarks."""
     column = _as_series(values)
     raw = column.to_numpy() if column.dtype.kind in "biuf" else None
-    if raw is not None and pos_label is None and raw.dtype.kind in "biu":
+    if raw is not None and raw.dtype.kind in "biu":
         low, high = int(raw.min()), int(raw.max())
-        if low >= 0 and high <= 1:
+        # where 0 and 1 both occur, naming the 1 says nothing new
+        said = raw.dtype.kind != "b" and low < high and label_text(pos_label) == "1"
+        if low >= 0 and high <= 1 and (pos_label is None or said):
             return raw.astype(np.int8), "1", "0", _one_class_note(low, high)
 
     codes, uniques = _factorize(column, "y_true")

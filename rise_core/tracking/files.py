@@ -48,6 +48,9 @@ class RunFiles(Protocol):
     def fetch(self, path: str, target: Path) -> None:
         """Copy a file to `target`."""
 
+    def proxied(self, path: str) -> str | None:
+        """Address of a file at a server that hands files on; None where there is none."""
+
     def put(self, source: Path, path: str) -> None:
         """Copy `source` into the run, as `path`."""
 
@@ -148,6 +151,10 @@ class LocalFiles:
         """Copy a file to `target`."""
         target.write_bytes(self.local(path).read_bytes())
 
+    def proxied(self, path: str) -> str | None:
+        """Nowhere."""
+        return None
+
     def put(self, source: Path, path: str) -> None:
         """Copy `source` into the run's folder, which a run without files does not have yet."""
         target = self._resolve(path)
@@ -210,6 +217,14 @@ class RemoteFiles:
         """Download a file; one request, since its size is known from the listing."""
         # `download_artifacts` would list the folder once more for each file
         self._repository._download_file(path, str(target))
+
+    def proxied(self, path: str) -> str | None:
+        """Where MLflow's artifact proxy has a file; None for a bucket."""
+        from mlflow.store.artifact.http_artifact_repo import HttpArtifactRepository
+
+        if not isinstance(self._repository, HttpArtifactRepository):
+            return None
+        return f"{self._repository.artifact_uri}/{path}"
 
     def put(self, source: Path, path: str) -> None:
         """Upload `source`, whose name must be that of `path`."""

@@ -37,6 +37,7 @@ TABLE_SUFFIXES = (
 
 _DECIMAL_COMMA = r"\s*[+-]?\d+(?:,\d+)?(?:[eE][+-]?\d+)?\s*"
 _MAX_UNPACKED = 2 << 30
+_MANY_CELLS = 1_000_000
 _MAX_CELLS = 400_000_000
 _SPLIT_NOTE = (
     "The table is JSON as mlflow.log_table writes it, which keeps 10 decimals: smaller "
@@ -124,16 +125,19 @@ def _read_parquet(file: Path, name: str) -> TableFile:
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(file) as parquet:
-            rows, columns = parquet.metadata.num_rows, parquet.metadata.num_columns
-            if rows * columns > _MAX_CELLS:
-                raise UnreadableTableError(
-                    f"{name} holds {rows:,} rows of {columns} columns, too many to read at once. "
-                    "Log the label, score and group columns only."
-                )
-            table = _plain_types(parquet.read())
+        about = pq.read_metadata(file)
+        rows, columns = about.num_rows, about.num_columns
+        if rows * columns > _MAX_CELLS:
+            raise UnreadableTableError(
+                f"{name} holds {rows:,} rows of {columns} columns, too many to read at once. "
+                "Log the label, score and group columns only."
+            )
+        with pq.ParquetFile(file, metadata=about) as parquet:
+            # Small tables are many, and read at the same time: more threads would be in the way.
+            large = rows * columns > _MANY_CELLS
+            table = _plain_types(parquet.read(use_threads=large))
         raw = (table.schema.metadata or {}).get(ROLES_KEY)
-        frame = table.to_pandas()
+        frame = table.to_pandas(use_threads=large)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise UnreadableTableError(
             f"{name} is damaged and cannot be read as parquet: {clean_text(error, 160)}. "
@@ -341,8 +345,9 @@ def _json_frame(value: Any) -> tuple[pd.DataFrame, tuple[str, ...]]:
 def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
     """Text names, each once; lists of scores spread over columns (p → p_0, p_1)."""
     names = _each_once(frame.columns)
-    frame = frame.copy(deep=False)
-    frame.columns = pd.Index(names)
+    if names != list(frame.columns):
+        frame = frame.copy(deep=False)
+        frame.columns = pd.Index(names)
     widths = {name: _list_width(frame[name]) for name in names}
     spread = [name for name, width in widths.items() if width]
     if not spread:

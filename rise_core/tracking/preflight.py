@@ -14,7 +14,7 @@ import re
 import sqlite3
 import time
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
@@ -28,7 +28,7 @@ from rise_core.exceptions import (
 from rise_core.tracking.address import Address, clean_text
 from rise_core.tracking.limits import TIMEOUT_VARIABLE
 
-__all__ = ["ServerFacts", "check", "check_schema"]
+__all__ = ["Login", "ServerFacts", "check", "check_schema", "login"]
 
 _MAX_BODY = 65_536
 
@@ -137,17 +137,13 @@ def _get(address: Address, page: str, *, deadline: float) -> _Answer:
 
     ends = time.monotonic() + deadline
     headers = {"Accept": "application/json"}
-    token = os.environ.get("MLFLOW_TRACKING_TOKEN")
-    auth: tuple[str, str] | None = None
-    user, password = _credentials(address)
-    if user and password:
-        auth = (user, password)
-    elif token:
-        headers["Authorization"] = f"Bearer {token}"
+    known = login(address)
+    if known.token:
+        headers["Authorization"] = f"Bearer {known.token}"
     try:
         with requests.get(
-            address.uri + page, headers=headers, auth=auth, timeout=(deadline, deadline),
-            stream=True, **_tls(),
+            address.uri + page, headers=headers, auth=known.auth, timeout=(deadline, deadline),
+            stream=True, verify=known.verify, cert=known.certificate,
         ) as response:  # fmt: skip
             body = b""
             # A server that sends a byte a second never trips a read timeout: count ourselves.
@@ -170,15 +166,45 @@ def _get(address: Address, page: str, *, deadline: float) -> _Answer:
         raise ServerUnreachableError(_connection_words(address, error)) from error
 
 
-def _tls() -> dict[str, Any]:
-    options: dict[str, Any] = {}
+@dataclass(frozen=True)
+class Login:
+    """How requests to a server say who asks, and by which certificates.
+
+    Parameters
+    ----------
+    auth : name and password, or None
+    token : where there is no such pair, or ""
+    verify : False for no check of the server's certificate, a file to check it with, or None
+    certificate : file with one's own, or None
+    """
+
+    auth: tuple[str, str] | None = field(default=None, repr=False)
+    token: str = field(default="", repr=False)
+    verify: bool | str | None = None
+    certificate: str | None = None
+
+
+def login(address: Address) -> Login:
+    """Read the login from the address, else from MLflow's environment variables.
+
+    Raises
+    ------
+    TrackingError
+        a variable names a certificate that is not there.
+    """
+    user, password = _credentials(address)
+    auth = (user, password) if user and password else None
+    verify: bool | str | None = None
     if os.environ.get("MLFLOW_TRACKING_INSECURE_TLS", "").lower() in ("true", "1"):
-        options["verify"] = False
+        verify = False
     elif path := _certificate("MLFLOW_TRACKING_SERVER_CERT_PATH"):
-        options["verify"] = path
-    if path := _certificate("MLFLOW_TRACKING_CLIENT_CERT_PATH"):
-        options["cert"] = path
-    return options
+        verify = path
+    return Login(
+        auth,
+        "" if auth else os.environ.get("MLFLOW_TRACKING_TOKEN", ""),
+        verify,
+        _certificate("MLFLOW_TRACKING_CLIENT_CERT_PATH") or None,
+    )
 
 
 def _certificate(variable: str) -> str:

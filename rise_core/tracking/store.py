@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -59,6 +59,7 @@ from rise_core.tracking.formats import TableFile, read_table
 from rise_core.tracking.limits import TABLE_VARIABLE, first_contact_seconds, largest_table
 from rise_core.tracking.preflight import ServerFacts, check
 from rise_core.tracking.registry import run_id_of_model
+from rise_core.tracking.straight import StraightFetch
 
 __all__ = ["ROLES_TAG", "Store", "connect", "where"]
 
@@ -166,6 +167,7 @@ class Store:
         self.read_only = not writable
         uri = address.uri if writable else address.client_uri
         self.client = mlflow_client.open_client(uri)
+        self._straight = StraightFetch(address, timeout)
         self._seen_alive = time.monotonic()
         self._experiment_tags: Mapping[str, Mapping[str, str]] = {}
         self._nested: dict[str, tuple[float, bool]] = {}
@@ -341,8 +343,25 @@ class Store:
         TrackingError
             the run is gone, or the server is (ServerUnreachableError, …).
         """
-        run = self._as_run(run)
-        max_bytes = largest_table() if max_bytes is None else max_bytes
+        return self._load_likeliest(self._as_run(run), path, max_bytes, roles, refresh)
+
+    def _load_likeliest(
+        self,
+        run: Run,
+        path: str | TableRef | None,
+        max_bytes: int | None,
+        roles: Roles | None,
+        refresh: bool,
+        turns: AbstractContextManager[Any] | None = None,
+    ) -> Table:
+        load = partial(
+            self._load,
+            run,
+            max_bytes=largest_table() if max_bytes is None else max_bytes,
+            roles=roles,
+            refresh=refresh,
+            turns=turns or nullcontext(),
+        )
         if run.deleted:
             raise TrackingError(
                 f"Run {clean_text(run.name, 60)!r} has been deleted. Choose another, or bring it "
@@ -350,7 +369,7 @@ class Store:
             )
         if path is not None:
             ref = path if isinstance(path, TableRef) else self._ref(run, path)
-            return self._load(run, ref, max_bytes, roles, refresh)
+            return load(ref)
         refs = self.tables(run)
         if not refs:
             raise self._without_table(run)
@@ -358,12 +377,12 @@ class Store:
         if kept is not None and kept.table:  # a person's choice, for the runs that have it
             for ref in self.tables(run, everything=True):
                 if ref.path == kept.table:
-                    return self._load(run, ref, max_bytes, roles, refresh)
+                    return load(ref)
         first: Table | None = None
         failure: RiseError | None = None
         for ref in self._candidates(run, refs):
             try:
-                table = self._load(run, ref, max_bytes, roles, refresh)
+                table = load(ref)
             except UnreadableTableError as error:
                 failure = failure or error
                 continue
@@ -391,7 +410,8 @@ class Store:
         Parameters
         ----------
         runs : the runs
-        workers : how many at a time
+        workers : how many at a time wait for the server; as many as there are processors read
+            and use their tables
         on_done : called with the run and its result as each is done, in the calling thread
         use : called in the worker with the run and its table; its result replaces the table, so
             that hundreds of tables need not be held at once
@@ -404,13 +424,18 @@ class Store:
         """
         chosen = list({run.id: run for run in runs}.values())
         results: dict[str, Any] = {}
+        # more threads than processors compute no faster, and keep those from the server that wait
+        turns = threading.Semaphore(os.cpu_count() or 1)
 
         def work(run: Run) -> Any:
             if stop is not None and stop.is_set():
                 return _LEFT_OUT
             try:
-                table = self.load(run, max_bytes=max_bytes, refresh=refresh)
-                return use(run, table) if use is not None else table
+                table = self._load_likeliest(run, None, max_bytes, None, refresh, turns)
+                if use is None:
+                    return table
+                with turns:
+                    return use(run, table)
             except RiseError as error:
                 return error
             except Exception as error:  # a fault in one run must not end the others
@@ -492,7 +517,13 @@ class Store:
         return next((ref for ref in logged_tables(run.tags) if ref.path == path), TableRef(path))
 
     def _load(
-        self, run: Run, ref: TableRef, max_bytes: int, roles: Roles | None, refresh: bool
+        self,
+        run: Run,
+        ref: TableRef,
+        max_bytes: int,
+        roles: Roles | None,
+        refresh: bool,
+        turns: AbstractContextManager[Any],
     ) -> Table:
         path = safe_path(ref.path)
         where = f"{path} of run {clean_text(run.name, 60)!r}"
@@ -504,7 +535,8 @@ class Store:
         except ArtifactStoreError:
             self._forget_listing(run)
             raise
-        found = read_table(entry.file, where)
+        with turns:
+            found = read_table(entry.file, where)
         chosen, origin = roles, "given"
         if chosen is None:
             chosen, origin = self._roles(run, ref, found, entry, files)
@@ -601,7 +633,7 @@ class Store:
         """The file on this disk; and the run's files, when they had to be asked."""
         key = TableCache.key("table", self.label, run.id, ref.root, ref.path)
         with self._lock(key):
-            files = self.with_files(run, lambda files: files)
+            files = self.with_files(run, lambda files: files, watch=False)
             local = files.local(ref.path)
             if local is not None:
                 size = local.stat().st_size
@@ -633,7 +665,9 @@ class Store:
             for _ in range(2):
                 whole = False
                 with suppress(_BrokenOffError):
-                    self.with_files(run, lambda _: files.fetch(path, target), files, path)
+                    url = files.proxied(path)
+                    if url is None or not self._straight.fetch(url, target):
+                        self.with_files(run, lambda _: files.fetch(path, target), files, path)
                     whole = True
                 came = target.stat().st_size
                 if whole and (size is None or came == size):
@@ -729,13 +763,17 @@ class Store:
         call: Callable[[RunFiles], T],
         files: RunFiles | None = None,
         path: str = "",
+        watch: bool = True,
     ) -> T:
-        """Touch the files of a run, or the one at `path`; failures name the store that failed."""
+        """Touch the files of a run, or the one at `path`; failures name the store that failed.
+
+        What asks nothing of the server needs no `watch`, which costs a thread.
+        """
         what = f"{clean_text(path, 80)!r}" if path else "a file"
         try:
             if files is None:
                 files = open_files(run.artifact_uri, self.address)
-            return self._watched(partial(call, files))
+            return self._watched(partial(call, files)) if watch else call(files)
         except RiseError:
             raise
         except Exception as error:
