@@ -9,7 +9,9 @@ what is amiss.
 
 from __future__ import annotations
 
+import math
 import os
+import time
 from functools import cache, lru_cache
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -23,6 +25,7 @@ __all__ = ["StraightFetch"]
 
 _CONNECTIONS = 16
 _BLOCK = 1 << 20
+_REST_SECONDS = 60.0
 # what changes how MLflow asks, beyond name, password, token and certificates
 _SPECIAL_VARIABLES = (
     "MLFLOW_TRACKING_AUTH",
@@ -45,15 +48,19 @@ class StraightFetch:
         self._address = address
         self._server = urlsplit(address.uri)[:2]
         self._patience = patience
-        self._off = address.path is not None
+        self._rests_until = math.inf if address.path is not None else 0.0
 
     def fetch(self, url: str, target: Path) -> bool:
         """Download the file at `url` to `target`; False where that is left to MLflow.
 
-        After a failure all further files are, so that whatever is amiss costs one request.
+        After a failure all further files are for a minute, so that what is amiss costs one request.
         """
         # the login is for this server only
-        if self._off or urlsplit(url)[:2] != self._server or _is_special():
+        if (
+            time.monotonic() < self._rests_until
+            or urlsplit(url)[:2] != self._server
+            or _is_special()
+        ):
             return False
         import requests
 
@@ -69,10 +76,11 @@ class StraightFetch:
                         for block in response.iter_content(_BLOCK):
                             file.write(block)
                     return True
-                # A file that is gone says nothing of others.
-                self._off = response.status_code != 404
+                if response.status_code == 404:  # that says nothing of other files
+                    return False
         except requests.RequestException:
-            self._off = True
+            pass  # MLflow's client says what is amiss
+        self._rests_until = time.monotonic() + _REST_SECONDS
         return False
 
 

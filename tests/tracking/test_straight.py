@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.server
+import time
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,35 @@ def test_another_answer_is_left_to_mlflow(serve, tmp_path: Path, status: int, la
     server.status = 200
     assert straight.fetch(f"{url}/b", target) is later, "one failure costs one request"
     assert [path for path, _ in server.seen] == (["/a", "/b"] if later else ["/a"])
+
+
+def test_it_is_tried_again_after_a_minute(serve, tmp_path: Path, monkeypatch) -> None:
+    server = Server(500)
+    url = serve(server)
+    straight = StraightFetch(parse_address(url), 5)
+    assert not straight.fetch(f"{url}/a", tmp_path / "file")
+    server.status = 200
+    assert not straight.fetch(f"{url}/a", tmp_path / "file")
+    now = time.monotonic
+    monkeypatch.setattr("time.monotonic", lambda: now() + 61)
+    assert straight.fetch(f"{url}/a", tmp_path / "file")
+
+
+def test_what_is_sent_instead_of_a_file_is_left_to_mlflow(
+    on_server, frame, tmp_path, monkeypatch
+) -> None:
+    run_id = on_server.run()
+    file = tmp_path / "predictions.parquet"
+    frame.to_parquet(file)
+    on_server.client.log_artifact(run_id, str(file))
+
+    def log_in(_self: Any, _url: str, target: Path) -> bool:
+        target.write_text("<html>Please log in</html>")
+        return True
+
+    monkeypatch.setattr(StraightFetch, "fetch", log_in)
+    store = connect(on_server.uri, cache_dir=tmp_path / "cache")
+    pd.testing.assert_frame_equal(store.load(run_id).frame, frame, check_dtype=False)
 
 
 def test_the_login_goes_to_its_server_alone(serve, tmp_path, monkeypatch) -> None:
