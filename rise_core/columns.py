@@ -532,7 +532,8 @@ def one_against_rest(
             )
     elif y_prob not in frame.columns:
         raise missing_column(y_prob, frame.columns)
-    texts = frame[label].map(label_text, na_action="ignore")
+    # A column of categories takes no value that is none of them, such as "not dog".
+    texts = frame[label].astype(object).map(label_text, na_action="ignore")
     rest = f"not {pos_label}"
     binary = texts.where(texts.isna() | (texts == pos_label), rest)
     changed = roles.corrected(y_prob=y_prob, pos_label=pos_label)
