@@ -8,7 +8,7 @@ from rise_app import environment_views, loaders, switches
 from rise_app.address import linked
 from rise_app.bootstrap import begin
 from rise_app.cards import facts_html, title_html
-from rise_app.environment_views import INDICATORS, section
+from rise_app.environment_views import section
 from rise_app.jobs import Jobs
 from rise_app.loaders import ALL_ROWS, Analysis
 from rise_app.picks import evaluate_picks, pick_runs
@@ -63,15 +63,7 @@ st.html(
 )
 tasks = {name: environment_views.ask_parts(questions[name], ev) for name, ev in models.items()}
 with st.container(horizontal=True, vertical_alignment="bottom"):
-    by = linked(
-        st.selectbox,
-        "Indicator",
-        list(INDICATORS),
-        "by",
-        default="w1",
-        width=260,
-        format_func=lambda key: f"{METRICS[key].name}, {METRICS[key].meaning}",
-    )
+    by = switches.choose_indicator("Indicator", list(METRICS), width=260)
     model = linked(
         st.selectbox, "Model below", list(models), "model", default=next(iter(models)), width=260
     )

@@ -23,6 +23,7 @@ __all__ = [
     "linked_switch",
     "linked_text",
     "listed",
+    "page_number",
     "query_for",
     "remember",
     "split",
@@ -180,11 +181,15 @@ def linked_switch(label: str, name: str, **arguments: Any) -> bool:
     return _tied(st.toggle, label, name, False, {"on": True, "off": False}.get, write, **arguments)
 
 
+def page_number(name: str) -> int:
+    """Return the number of the page that is chosen, from 1."""
+    text = chosen(name) or "1"
+    return max(int(text[:9]), 1) if text.isdecimal() else 1
+
+
 def linked_page(pages: int, name: str) -> int:
     """Draw the numbers of pages and tie the one that is open to the address."""
-    _take_in_address(name)
-    text = _selection().get(name, "")
-    wanted = min(max(int(text[:9]), 1), pages) if text.isdecimal() else 1
+    wanted = min(page_number(name), pages)
     # It always has a default, and Streamlit warns where the session sets another value: for a page
     # that nobody clicked, as after another search, there is a new widget.
     drawn = st.session_state.setdefault(f"{name} drawn", 0)

@@ -21,6 +21,7 @@ __all__ = [
     "cards_html",
     "facts_html",
     "glossary_html",
+    "heads_html",
     "legend_html",
     "reading_html",
     "section_html",
@@ -176,6 +177,15 @@ def glossary_html(terms: Sequence[tuple[str, str, str]]) -> str:
         for name, meaning, formula in terms
     )
     return f'<dl class="rise-glossary">{items}</dl>'
+
+
+def heads_html(keys: Sequence[str]) -> str:
+    """Return the heads of a table's columns: indicators with direction and meaning."""
+    return "".join(
+        f'<th scope="col" title="{escape(METRICS[key].explains)}">{METRICS[key].name} '
+        f'<span class="dir">{METRICS[key].arrow}</span><small>{METRICS[key].meaning}</small></th>'
+        for key in keys
+    )
 
 
 def legend_html(ev: Evaluation, known: Uncertainty) -> str:

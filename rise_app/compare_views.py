@@ -14,14 +14,14 @@ import pandas as pd
 import streamlit as st
 
 from rise_app.address import linked
-from rise_app.cards import facts_html, reading_html, section_html, title_html
+from rise_app.cards import facts_html, heads_html, reading_html, section_html, title_html
 from rise_app.export import show_comparison_export
 from rise_app.jobs import Jobs, jobs, rerun_when_done
 from rise_app.loaders import ALL_ROWS, Question
 from rise_app.messages import problem_of, show_error
 from rise_app.panels import show_panels
 from rise_app.runs_table import groups_text
-from rise_app.switches import RATES
+from rise_app.switches import RATES, choose_indicator
 from rise_core import Comparison, Evaluation, compare
 from rise_core.charts import strip_domain, tradeoff_chart
 from rise_core.charts.theme import ThemeName
@@ -30,14 +30,13 @@ from rise_core.reading import read_comparison
 from rise_core.report import RunReference
 from rise_core.report.html import strip_html
 from rise_core.residuals import RESIDUALS
-from rise_core.wording import METRICS, format_short
+from rise_core.wording import METRICS, SHOWN, format_short
 
 __all__ = ["FAIRNESS", "show_comparison"]
 
 # Small comparisons are done by then, and the page is drawn once.
 _PATIENCE_SECONDS = 0.5
-_SHOWN = ("accuracy", "dp", "md", "f_mean", "f_shift", "f_acc", "w1")
-FAIRNESS = tuple(key for key in _SHOWN if key != "accuracy")
+FAIRNESS = tuple(key for key in SHOWN if key != "accuracy")
 _ENDS = ("low", "high", "null_low", "null_high")
 
 
@@ -102,15 +101,7 @@ def show_comparison(
 def _choose_view(found: Comparison) -> tuple[str, str]:
     """Choose the fairness indicator to look at, and the model that all are compared with."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        fairness = linked(
-            st.selectbox,
-            "Fairness by",
-            list(FAIRNESS),
-            "by",
-            default="w1",
-            width=220,
-            format_func=lambda key: f"{METRICS[key].name}, {METRICS[key].meaning}",
-        )
+        fairness = choose_indicator("Fairness by", FAIRNESS, width=220)
         baseline = linked(
             st.selectbox,
             "Compare with",
@@ -176,22 +167,18 @@ def _show_matrix(found: Comparison, by: str, theme: ThemeName) -> None:
     """Show all indicators of all models, best first by one of them."""
     table = found.table
     order = [str(name) for name in found.ranking(by)["model"]]
-    domains = {key: strip_domain(_named(table, key)) for key in _SHOWN}
+    domains = {key: strip_domain(_named(table, key)) for key in SHOWN}
     rows = {(row["model"], row["indicator"]): row for row in _records(table)}
-    head = "".join(
-        f'<th scope="col" title="{escape(METRICS[key].explains)}">{METRICS[key].name} '
-        f'<span class="dir">{METRICS[key].arrow}</span><small>{METRICS[key].meaning}</small></th>'
-        for key in _SHOWN
-    )
     body = "".join(
         f'<tr><th scope="row">{escape(name)}</th>'
-        + "".join(_cell(rows[name, key], domains[key]) for key in _SHOWN)
+        + "".join(_cell(rows[name, key], domains[key]) for key in SHOWN)
         + "</tr>"
         for name in order
     )
     st.html(
         f'<div class="rise-scroll"><table class="rise-matrix rise-{theme}"><thead><tr>'
-        f'<th scope="col">Model</th>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+        f'<th scope="col">Model</th>{heads_html(SHOWN)}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
         f"{_key_to_strips(found)}"
     )
 
@@ -264,10 +251,10 @@ def _show_differences(found: Comparison, baseline: str, theme: ThemeName) -> Non
         st.text("Pick a second model to see differences.")
         return
     rows = {(row["model"], row["indicator"]): row for row in _records(table)}
-    head = "".join(f'<th scope="col">{METRICS[key].name}</th>' for key in _SHOWN)
+    head = "".join(f'<th scope="col">{METRICS[key].name}</th>' for key in SHOWN)
     body = "".join(
         f'<tr><th scope="row">{escape(name)}</th>'
-        + "".join(_difference(rows[name, key], _reach(table, key)) for key in _SHOWN)
+        + "".join(_difference(rows[name, key], _reach(table, key)) for key in SHOWN)
         + "</tr>"
         for name in found.models
         if name != baseline
@@ -315,8 +302,8 @@ def _show_folded(found: Comparison, algorithms: Mapping[str, str]) -> None:
     """Show mean and range over the seeds of every algorithm."""
     folded = found.fold(algorithms)
     st.dataframe(
-        folded[folded["indicator"].isin(_SHOWN)].assign(
-            indicator=[METRICS[key].name for key in folded["indicator"] if key in _SHOWN]
+        folded[folded["indicator"].isin(SHOWN)].assign(
+            indicator=[METRICS[key].name for key in folded["indicator"] if key in SHOWN]
         ),
         hide_index=True,
         alt="Mean and range over the seeds of every algorithm.",

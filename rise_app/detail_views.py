@@ -12,7 +12,7 @@ import streamlit as st
 
 from rise_app.jobs import Jobs, jobs, rerun_when_done
 from rise_app.loaders import Question
-from rise_app.panels import show_panels_in
+from rise_app.panels import show_panels
 from rise_core import Evaluation
 from rise_core.calibration import Calibration, calibrate
 from rise_core.charts import (
@@ -140,9 +140,11 @@ def show_given_label(ev: Evaluation, question: Question, theme: ThemeName) -> No
         for name, part in models.items()
     }
     Jobs.settle(list(futures.values()), _PATIENCE_SECONDS)
-    for name, column in show_panels_in(question, models, theme, height=230):
-        with column:
-            st.html(_label_note(models[name], futures[name]))
+
+    def note(name: str) -> None:
+        st.html(_label_note(models[name], futures[name]))
+
+    show_panels(question, models, theme, height=230, wide=True, below=note)
     st.dataframe(
         [
             {

@@ -21,11 +21,10 @@ from rise_core.charts import strip_domain, strip_svg
 from rise_core.charts.theme import ThemeName
 from rise_core.estimates import Estimate
 from rise_core.tracking import Run
-from rise_core.wording import METRICS, format_short
+from rise_core.wording import METRICS, SHOWN, format_short
 
 __all__ = ["ABOUT_SEEDS", "Look", "choose_action", "entry_table"]
 
-_COLUMNS = ("accuracy", "dp", "md", "f_mean", "f_shift", "f_acc", "w1")
 
 ABOUT_SEEDS = (
     "A grouped line shows the mean over its seeds. Bars reach from the lowest to the highest seed; "
@@ -111,7 +110,7 @@ def _draw_indicators(
     theme: ThemeName,
 ) -> None:
     """Replace the indicators' numbers by pictures on one axis a column."""
-    for key in _COLUMNS:
+    for key in SHOWN:
         rows: list[dict[str, Any] | None] = []
         for entry in entries:
             found = _values(entry, lines, key)
@@ -186,7 +185,7 @@ def _cells(entry: Entry, place: Place, done: Mapping[str, RunLine], look: Look) 
         "metric": _mean([run.metrics.get(look.metric, nan) for run in entry.runs]),
         "curve": line.spark.get(look.theme) if line else None,
     }
-    for key in _COLUMNS:
+    for key in SHOWN:
         value = _mean(_values(entry, done, key) or [nan])
         cells[key] = value if isfinite(value) else None
     rows = {line.rows for line in lines}
@@ -222,7 +221,7 @@ def _undefined(entry: Entry, done: Mapping[str, RunLine]) -> str | None:
     if not entry.grouped:
         return None
     found = []
-    for key in _COLUMNS:
+    for key in SHOWN:
         values = _values(entry, done, key)
         if missing := sum(not isfinite(value) for value in values):
             found.append(f"{METRICS[key].name} {missing} of {len(values)}")
@@ -274,7 +273,7 @@ def _column_config(look: Look, *, grouped: bool) -> dict[str, Any]:
         "started": st.column_config.DatetimeColumn("Started", format="distance"),
         "run": st.column_config.TextColumn("Run"),
     }
-    for key in _COLUMNS:
+    for key in SHOWN:
         metric = METRICS[key]
         title = f"{metric.name} {metric.arrow}"
         help_text = f"{metric.meaning}. {metric.direction} {metric.explains}"

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from rise_app.cards import section_html
+from rise_app.cards import heads_html, section_html
 from rise_app.jobs import jobs
 from rise_app.loaders import Question
 from rise_app.messages import problem_of
@@ -24,10 +24,9 @@ from rise_core.environments import Drift, average_over, drift
 from rise_core.estimates import Estimate
 from rise_core.report.html import strip_html
 from rise_core.uncertainty import Uncertainty
-from rise_core.wording import METRICS, Metric, format_short
+from rise_core.wording import METRICS, SHOWN, Metric, format_short
 
 __all__ = [
-    "INDICATORS",
     "MEAN",
     "POOLED",
     "Task",
@@ -42,10 +41,8 @@ __all__ = [
     "watch_progress",
 ]
 
-INDICATORS = ("accuracy", "dp", "md", "md_decision", "f_mean", "f_shift", "f_acc", "w1")
 POOLED = "pooled"
 MEAN = "mean over environments"
-_SHOWN = ("accuracy", "dp", "md", "f_mean", "f_shift", "f_acc", "w1")
 _REPLICATES = 200
 _POLL_SECONDS = 0.7
 # More environments than this are compared with the one that is held out, not with each other.
@@ -125,22 +122,18 @@ def show_model(ev: Evaluation, task: Task, held_out: str | None, theme: ThemeNam
     """Show all indicators of a model: pooled, mean over environments, and each environment."""
     parts = {POOLED: ev, **ev.by_environment}
     known = {label: _known(task[label]) for label in parts}
-    domains = {key: _domain(key, parts, known) for key in _SHOWN}
-    head = "".join(
-        f'<th scope="col" title="{escape(METRICS[key].explains)}">{METRICS[key].name} '
-        f'<span class="dir">{METRICS[key].arrow}</span><small>{METRICS[key].meaning}</small></th>'
-        for key in _SHOWN
-    )
+    domains = {key: _domain(key, parts, known) for key in SHOWN}
     rows = []
     for label, part in parts.items():
-        cells = "".join(_cell(METRICS[key], part, known[label], domains[key]) for key in _SHOWN)
+        cells = "".join(_cell(METRICS[key], part, known[label], domains[key]) for key in SHOWN)
         rows.append(_row(_name(label, held_out), f"{part.n:,} rows", cells))
         if label == POOLED:
-            cells = "".join(_average_cell(ev, key) for key in _SHOWN)
+            cells = "".join(_average_cell(ev, key) for key in SHOWN)
             rows.append(_row(MEAN, "equal weight", cells))
     st.html(
         f'<div class="rise-scroll"><table class="rise-matrix rise-{theme}"><thead><tr>'
-        f'<th scope="col">Environment</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody>'
+        f'<th scope="col">Environment</th>{heads_html(SHOWN)}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody>"
         f'</table></div><p class="rise-note">Dot: value. Line: 95 % interval. Grey: where 95 % of '
         f"{_REPLICATES} random groupings fall. Pooled: all rows together, so that large "
         "environments count more and differences between environments mix with those between "

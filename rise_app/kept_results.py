@@ -28,7 +28,7 @@ T = TypeVar("T")
 class Form(Generic[T]):
     """How a result is kept: as text and back, and whether it is worth it.
 
-    A failure is not, as it may pass; nor is what a run says that is still written.
+    A failure is not, as it may pass.
     """
 
     write: Callable[[T], str]

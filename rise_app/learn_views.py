@@ -19,7 +19,7 @@ from rise_core.glossary import PAPER, PUBLISHED, TERMS
 from rise_core.lessons import LESSONS, Lesson
 from rise_core.synthetic import BOUNDS, FEATURE, SyntheticModel
 from rise_core.uncertainty import Uncertainty
-from rise_core.wording import METRICS, format_short
+from rise_core.wording import METRICS, SHOWN, format_short
 
 __all__ = [
     "choose_lesson",
@@ -36,7 +36,6 @@ __all__ = [
 
 _PATIENCE_SECONDS = 2.0
 _FIRST = next(iter(LESSONS))
-_SHOWN = ("accuracy", "dp", "md", "f_mean", "f_shift", "f_acc", "w1")
 
 # Label and help of every slider, in the order in which they are shown.
 _SLIDERS = {
@@ -154,16 +153,16 @@ def show_indicators() -> None:
     rows = "".join(
         f"<tr><th scope='row'>{metric.name}<small>{metric.meaning} {metric.arrow}</small></th>"
         f"<td>{escape(metric.explains)}<code>{escape(metric.formula)}</code></td></tr>"
-        for metric in (METRICS[key] for key in _SHOWN)
+        for metric in (METRICS[key] for key in SHOWN)
     )
     st.html(f'<table class="rise-words"><tbody>{rows}</tbody></table>')
 
 
 def _show_matrix(known: Told) -> None:
-    head = "".join(f"<th scope='col'>{METRICS[key].name}</th>" for key in _SHOWN)
+    head = "".join(f"<th scope='col'>{METRICS[key].name}</th>" for key in SHOWN)
     body = "".join(
         f"<tr><th scope='row'>{escape(LESSONS[lesson].title)}</th>"
-        + "".join(_cell(key, ev, noise) for key in _SHOWN)
+        + "".join(_cell(key, ev, noise) for key in SHOWN)
         + "</tr>"
         for lesson, (ev, noise) in known.items()
     )

@@ -16,7 +16,14 @@ from rise_app.cards import facts_html
 from rise_app.messages import as_text
 from rise_app.questions import SCALES, classes_of
 from rise_core import Factor
-from rise_core.binning import edges_text, into_bands, is_numeric, nice_edges, parse_edges
+from rise_core.binning import (
+    MANY_NUMBERS,
+    edges_text,
+    into_bands,
+    is_numeric,
+    nice_edges,
+    parse_edges,
+)
 from rise_core.columns import (
     ROLE_WORDS,
     Roles,
@@ -40,7 +47,6 @@ __all__ = [
 
 _NONE = "(none)"
 _FIELD = 290
-_FINE = 20  # more distinct numbers than this are proposed to be cut
 _MOST_LISTED = 12
 _MOST_CROSSED = 6  # of more groups than this, pairs only are offered
 _SINGLE = {
@@ -274,7 +280,7 @@ def _bands(
 
 def _proposed(column: pd.Series) -> tuple[float, ...]:
     present = column.dropna()
-    return nice_edges(present) if present.nunique() > _FINE else ()
+    return nice_edges(present) if present.nunique() > MANY_NUMBERS else ()
 
 
 def _factor(table: Table, name: str, bins: Mapping[str, tuple[float, ...]]) -> Factor:

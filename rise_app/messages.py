@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
+from collections import Counter
+from collections.abc import Mapping
 
 import streamlit as st
 
@@ -14,7 +16,15 @@ from rise_core.exceptions import (
     ServerUnreachableError,
 )
 
-__all__ = ["as_text", "is_ending", "is_passing", "problem_of", "show_error", "show_notes"]
+__all__ = [
+    "as_text",
+    "is_ending",
+    "is_passing",
+    "problem_of",
+    "show_error",
+    "show_notes",
+    "told_apart",
+]
 
 _log = logging.getLogger(__name__)
 
@@ -49,6 +59,12 @@ def is_ending(error: Exception) -> bool:
     interpreter shutdown".
     """
     return isinstance(error, RuntimeError) and "shutdown" in str(error)
+
+
+def told_apart(names: Mapping[str, str]) -> dict[str, str]:
+    """Return names by id, no two alike: one that occurs twice is followed by its id."""
+    times = Counter(names.values())
+    return {key: name if times[name] == 1 else f"{name} ({key[:8]})" for key, name in names.items()}
 
 
 def show_error(heading: str, error: RiseError | str) -> None:

@@ -6,7 +6,7 @@ A click on a page of eight models drew for the better part of a second before.
 from __future__ import annotations
 
 import io
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 import streamlit as st
@@ -17,7 +17,7 @@ from rise_core.charts import curve_legend, curve_panels
 from rise_core.charts.theme import ThemeName
 from rise_core.report.figures import spec_of
 
-__all__ = ["show_panels", "show_panels_in"]
+__all__ = ["show_panels"]
 
 # Four side by side beside the sidebar on a laptop.
 _PANEL_WIDTH = 246
@@ -25,38 +25,36 @@ _PANEL_WIDTH = 246
 Spec = Mapping[str, Any]
 
 
-def show_panels(key: Hashable, models: Mapping[str, Evaluation], theme: ThemeName) -> None:
-    """Show the curves of models on the same axes, as many side by side as fit.
+def show_panels(
+    key: Hashable,
+    models: Mapping[str, Evaluation],
+    theme: ThemeName,
+    *,
+    height: int = 170,
+    wide: bool = False,
+    below: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Show the curves of models on the same axes.
 
     Parameters
     ----------
     key : all that the curves depend on
     models : name to evaluation
-    """
-    legend, panels = _specs(repr((key, list(models))), theme, 170, models)
-    st.vega_lite_chart(legend, theme=None, width="stretch")
-    with st.container(horizontal=True, gap="small"):
-        for name, panel in panels.items():
-            with st.container(width=_PANEL_WIDTH):
-                st.vega_lite_chart(panel, theme=None, width="stretch", key=f"curve {name}")
-
-
-def show_panels_in(
-    key: Hashable, models: Mapping[str, Evaluation], theme: ThemeName, *, height: int
-) -> Iterator[tuple[str, DeltaGenerator]]:
-    """Show a panel a column, and yield each name with its column, for what stands below.
-
-    Parameters
-    ----------
-    key, models : as in `show_panels`
     height : pixels of a plot
+    wide : one row over the whole page; else as many side by side as fit
+    below : draws what stands below the panel of a name
     """
     legend, panels = _specs(repr((key, list(models))), theme, height, models)
     st.vega_lite_chart(legend, theme=None, width="stretch")
-    for column, (name, panel) in zip(st.columns(len(panels)), panels.items(), strict=True):
-        with column:
+    if wide:
+        places: list[DeltaGenerator] = st.columns(len(panels))
+    else:
+        with st.container(horizontal=True, gap="small"):
+            places = [st.container(width=_PANEL_WIDTH) for _ in panels]
+    for place, (name, panel) in zip(places, panels.items(), strict=True):
+        with place:
             st.vega_lite_chart(panel, theme=None, width="stretch", key=f"curve {name}")
-        yield name, column
+            below(name)
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from rise_app import loaders, switches
 from rise_app.bootstrap import Stage
@@ -15,7 +16,11 @@ from rise_core import Evaluation
 from rise_core.exceptions import ColumnError, PredictionsError, RiseError
 from rise_core.tracking import Experiment, Run
 
-__all__ = ["Models", "Picks", "evaluate_picks", "model_names", "pick_runs"]
+__all__ = ["Answer", "Models", "Picks", "answers", "evaluate_picks", "model_names", "pick_runs"]
+
+
+Answer = tuple[Question, Evaluation]
+"""What was asked of a model, and its evaluation."""
 
 
 @dataclass(frozen=True)
@@ -90,18 +95,30 @@ def evaluate_picks(
 
     ``check`` may refuse an evaluation by a RiseError.
     """
-    runs, questions, found = {}, {}, {}
-    for run in picks.runs:
-        name, (table, roles, predictions) = picks.names[run.id], picks.tables[run.id]
+
+    def answer(run: Run) -> Answer:
+        table, roles, predictions = picks.tables[run.id]
+        question = loaders.question_of(run, table, roles, predictions, analysis)
+        ev = loaders.evaluation(question, predictions)
+        check(ev)
+        return question, ev
+
+    runs = {picks.names[run.id]: run for run in picks.runs}
+    questions, found = answers({name: partial(answer, run) for name, run in runs.items()})
+    return Models({name: runs[name] for name in found}, questions, found)
+
+
+def answers(
+    asks: Mapping[str, Callable[[], Answer]],
+) -> tuple[dict[str, Question], dict[str, Evaluation]]:
+    """Evaluate each of several models, by name; one that cannot be is said and left out."""
+    questions, found = {}, {}
+    for name, ask in asks.items():
         try:
-            question = loaders.question_of(run, table, roles, predictions, analysis)
-            ev = loaders.evaluation(question, predictions)
-            check(ev)
+            questions[name], found[name] = ask()
         except RiseError as error:
             show_error(f"{as_text(name)} is left out.", error)
-            continue
-        runs[name], questions[name], found[name] = run, question, ev
-    return Models(runs, questions, found)
+    return questions, found
 
 
 def model_names(runs: Sequence[Run]) -> dict[str, str]:

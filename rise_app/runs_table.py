@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -107,7 +107,7 @@ def _facts(store: Store, run: Run) -> RunFacts:
     return RunFacts(tuple(predictions.features), () if environment is None else environment.labels)
 
 
-def _line(store: Store, run: Run, analysis: Analysis) -> RunLine:
+def _line(store: Store, analysis: Analysis, run: Run) -> RunLine:
     try:
         table, roles, predictions = _read(store, run)
         question = question_of(run, table, roles, predictions, analysis)
@@ -127,6 +127,18 @@ def _line(store: Store, run: Run, analysis: Analysis) -> RunLine:
         return RunLine(problem=problem_of(error), passing=is_passing(error), nested=nested)
 
 
+def _noise(store: Store, analysis: Analysis, run: Run) -> Mapping[str, Estimate]:
+    try:
+        table, roles, predictions = _read(store, run)
+        ev = answer(question_of(run, table, roles, predictions, analysis), predictions)
+        return ev.uncertainty().indicators
+    except Exception as error:
+        problem_of(error)
+        if is_passing(error):
+            raise
+        return {}  # the run's line says why
+
+
 def groups_text(ev: Evaluation) -> str:
     """Return the compared groups as text, the sensitive one first."""
     if ev.sensitive is not None and ev.reference is not None and len(ev.groups) == 2:
@@ -136,11 +148,7 @@ def groups_text(ev: Evaluation) -> str:
 
 def common_facts(lines: Mapping[str, Future[RunLine]], analysis: Analysis) -> dict[str, str]:
     """Return what holds for all runs shown; what differs between them says so."""
-    done = [
-        future.result()
-        for future in lines.values()
-        if future.done() and not future.cancelled() and not future.result().problem
-    ]
+    done = [line for line in finished(lines).values() if not line.problem]
 
     def common(values: Iterable[str]) -> str:
         found = set(values)
@@ -162,25 +170,40 @@ def common_facts(lines: Mapping[str, Future[RunLine]], analysis: Analysis) -> di
 
 def ask_facts(store: Store, runs: Sequence[Run]) -> dict[str, Future[RunFacts]]:
     """Begin to look into the tables of runs; by run id."""
-
-    def ask(run: Run) -> Future[RunFacts]:
-        key = ("facts", *_key(store, run))
-        form = Form(_to_text, _facts_from_text, lambda facts: not (facts.problem or run.running))
-        return jobs().ask(
-            key, partial(kept, store, key, partial(_facts, store, run), form), _passing
-        )
-
-    return {run.id: ask(run) for run in runs}
+    return _ask("facts", store, runs, partial(_facts, store), _FACTS, passing=_passing)
 
 
 def ask_lines(store: Store, runs: Sequence[Run], analysis: Analysis) -> dict[str, Future[RunLine]]:
     """Begin to compute the numbers of runs; by run id."""
+    work = partial(_line, store, analysis)
+    return _ask("line", store, runs, work, _LINE, analysis, passing=_passing)
 
-    def ask(run: Run) -> Future[RunLine]:
-        key = ("line", *_key(store, run), analysis)
-        form = Form(_to_text, _line_from_text, lambda line: not (line.problem or run.running))
-        work = partial(_line, store, run, analysis)
-        return jobs().ask(key, partial(kept, store, key, work, form), _passing)
+
+def ask_noise(
+    store: Store, runs: Sequence[Run], analysis: Analysis
+) -> dict[str, Future[Mapping[str, Estimate]]]:
+    """Begin to compute interval and null of every indicator of runs; by run id."""
+    return _ask("noise", store, runs, partial(_noise, store, analysis), _NOISE, analysis)
+
+
+def _ask(
+    kind: str,
+    store: Store,
+    runs: Sequence[Run],
+    work: Callable[[Run], T],
+    form: Form[T],
+    *what: Hashable,
+    passing: Callable[[T], bool] = lambda _: False,
+) -> dict[str, Future[T]]:
+    """Begin work of a kind on runs, unless its results are kept on disk; by run id."""
+
+    def ask(run: Run) -> Future[T]:
+        key = (kind, *_key(store, run), *what)
+        own = partial(work, run)
+        # What a run says that is still written is not kept.
+        return jobs().ask(
+            key, own if run.running else partial(kept, store, key, own, form), passing
+        )
 
     return {run.id: ask(run) for run in runs}
 
@@ -198,46 +221,22 @@ def _line_from_text(text: str) -> RunLine:
     return RunLine(**json.loads(text))
 
 
+_FACTS = Form(_to_text, _facts_from_text, lambda facts: not facts.problem)
+_LINE = Form(_to_text, _line_from_text, lambda line: not line.problem)
+_NOISE = Form(estimates_to_text, estimates_from_text, bool)
+
+
 def _passing(found: RunFacts | RunLine) -> bool:
     return found.passing
-
-
-def _noise(store: Store, run: Run, analysis: Analysis) -> Mapping[str, Estimate]:
-    try:
-        table, roles, predictions = _read(store, run)
-        ev = answer(question_of(run, table, roles, predictions, analysis), predictions)
-        return ev.uncertainty().indicators
-    except Exception as error:
-        problem_of(error)
-        if is_passing(error):
-            raise
-        return {}  # the run's line says why
-
-
-def ask_noise(
-    store: Store, runs: Sequence[Run], analysis: Analysis
-) -> dict[str, Future[Mapping[str, Estimate]]]:
-    """Begin to compute interval and null of every indicator of runs; by run id."""
-
-    def ask(run: Run) -> Future[Mapping[str, Estimate]]:
-        key = ("noise", *_key(store, run), analysis)
-        form = Form(
-            estimates_to_text, estimates_from_text, lambda noise: bool(noise) and not run.running
-        )
-        work = partial(_noise, store, run, analysis)
-        return jobs().ask(key, partial(kept, store, key, work, form))
-
-    return {run.id: ask(run) for run in runs}
 
 
 def known_groups(facts: Mapping[str, Future[RunFacts]]) -> tuple[list[str], list[str]]:
     """Return the sensitive columns and the environments of the runs looked into so far."""
     attributes: dict[str, None] = {}
     environments: dict[str, None] = {}
-    for future in facts.values():
-        if future.done() and not future.cancelled():
-            attributes |= dict.fromkeys(future.result().attributes)
-            environments |= dict.fromkeys(future.result().environments)
+    for found in finished(facts).values():
+        attributes |= dict.fromkeys(found.attributes)
+        environments |= dict.fromkeys(found.environments)
     return list(attributes), list(environments)
 
 

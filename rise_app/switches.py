@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -18,17 +17,19 @@ from rise_app.address import (
     linked_number,
     linked_text,
     listed,
+    page_number,
     query_for,
     remember,
     split,
 )
 from rise_app.entries import EntryPage
 from rise_app.loaders import ALL_ROWS, HELD_OUT
-from rise_app.messages import as_text, show_error
+from rise_app.messages import as_text, show_error, told_apart
 from rise_core import Predictions, Settings
 from rise_core.exceptions import AuthenticationError, ServerUnreachableError, TrackingError
 from rise_core.residuals import RESIDUALS
 from rise_core.tracking import Experiment, Listing, Order, Run, Search, Store
+from rise_core.wording import METRICS
 
 __all__ = [
     "MOST_COMPARED",
@@ -39,6 +40,7 @@ __all__ = [
     "choose_environment_of_many",
     "choose_experiment",
     "choose_from_store",
+    "choose_indicator",
     "choose_run",
     "choose_runs",
     "choose_search",
@@ -165,12 +167,7 @@ def choose_run(runs: Sequence[Run], linked_run: Run | None) -> Run:
 
 def _run_names(runs: Sequence[Run]) -> dict[str, str]:
     """Return what runs are called, by id: no two alike, as a widget knows options by their text."""
-    names = {run.id: _run_name(run) for run in runs}
-    times = Counter(names.values())
-    return {
-        run_id: name if times[name] == 1 else f"{name} ({run_id[:8]})"
-        for run_id, name in names.items()
-    }
+    return told_apart({run.id: _run_name(run) for run in runs})
 
 
 def _run_name(run: Run) -> str:
@@ -292,6 +289,19 @@ def choose_settings() -> Settings:
         help="A row is called positive when its score is at or above it.",
     )
     return Settings(threshold=threshold, residual=residual, base_rates=rates)  # type: ignore[arg-type]
+
+
+def choose_indicator(label: str, keys: Sequence[str], *, width: int) -> str:
+    """Choose the indicator that models are ordered or coloured by."""
+    return linked(
+        st.selectbox,
+        label,
+        list(keys),
+        "by",
+        default="w1",
+        width=width,
+        format_func=lambda key: f"{METRICS[key].name}, {METRICS[key].meaning}",
+    )
 
 
 _FIND_HELP = """
@@ -416,8 +426,7 @@ def page_wanted(of: str) -> int:
     if before not in (None, of):
         remember("page", None)
     st.session_state[_PAGE_OF] = of
-    text = chosen("page") or "1"
-    return max(int(text[:9]), 1) if text.isdecimal() else 1
+    return page_number("page")
 
 
 def count_text(page: EntryPage, search: Search) -> str:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from rise_core.exceptions import ColumnError
 
 __all__ = [
+    "MANY_NUMBERS",
     "bin_labels",
     "checked_edges",
     "edges_text",
@@ -32,6 +33,9 @@ __all__ = [
 ]
 
 FloatArray = NDArray[np.float64]
+
+MANY_NUMBERS = 20
+"""Of more distinct numbers than this, bands are proposed instead of a group for each."""
 
 _ROUND = (10, 5, 2, 1)
 _DIGITS = 17  # of a double

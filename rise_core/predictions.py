@@ -12,7 +12,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rise_core.binning import checked_edges, edges_text, into_bands, is_numeric, nice_edges
+from rise_core.binning import (
+    MANY_NUMBERS,
+    checked_edges,
+    edges_text,
+    into_bands,
+    is_numeric,
+    nice_edges,
+)
 from rise_core.columns import SCALE_WORDS, Roles, as_probabilities, missing_column
 from rise_core.exceptions import ColumnError, PredictionsError, ScaleError
 
@@ -33,7 +40,6 @@ MISSING = "(missing)"
 ENVIRONMENT = "environment"
 CORRECTNESS = "correctness"
 
-_MANY_NUMBERS = 20  # more distinct numbers than this are asked whether they are groups
 NO_ROWS = "The table is empty: it has columns and no rows."
 # Pairs of labels whose positive class nobody would dispute, positive last, in lower case.
 _KNOWN_LABELS = (
@@ -116,7 +122,7 @@ class Factor:
     @cached_property
     def as_measured(self) -> tuple[FloatArray, tuple[float, ...]] | None:
         """Numbers of many distinct values, shape (n,), and edges to cut them at; else None."""
-        if not self.numeric or len(self.labels) <= _MANY_NUMBERS:
+        if not self.numeric or len(self.labels) <= MANY_NUMBERS:
             return None
         known = [nan if label == MISSING else float(label) for label in self.labels]
         numbers = np.array(known)[self.codes]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import isinf, isnan
 from typing import Literal
 
-__all__ = ["METRICS", "UNDEFINED", "Metric", "format_number", "format_short"]
+__all__ = ["METRICS", "SHOWN", "UNDEFINED", "Metric", "format_number", "format_short"]
 
 Better = Literal["higher", "lower", "one"]
 
@@ -137,6 +137,10 @@ METRICS: dict[str, Metric] = {
         ),
     )
 }
+
+
+SHOWN = tuple(key for key in METRICS if key != "md_decision")
+"""What tables of indicators have as columns, in this order: DP and MD say it of decisions."""
 
 
 def format_number(value: float, digits: int = 3) -> str:

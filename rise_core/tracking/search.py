@@ -3,7 +3,7 @@
 MLflow's filters know "and" and no "or". What may stand in several places (a word in the name or in
 the algorithm, a data set in a tag or in a parameter) is therefore asked in a few filters, whose
 answers `rise_core.tracking.listing.Listing` merges. A filter may let too much through, never too
-little; what it lets through is checked by `Search.finds`.
+little; what it lets through is checked by `Search.test`.
 """
 
 from __future__ import annotations
@@ -307,7 +307,7 @@ def _split(text: str) -> tuple[list[str], list[tuple[str, str]]]:
 def _equal(place: str, value: str) -> str:
     if re.fullmatch(r"[\w\-. ,:;/()+&%#@*|~^$!?]*", value):
         return f"{place} = '{value}'"
-    # Quotes and backslashes have no escape there: let any sign stand for them, `finds` is exact.
+    # Quotes and backslashes have no escape there: let any sign stand for them, `test` is exact.
     return f"{place} LIKE '{_blurred(value)}'"
 
 

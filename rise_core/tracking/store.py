@@ -491,7 +491,7 @@ class Store:
                 "Choose one of those."
             )
         why, remedy = "none of its files is parquet, CSV, JSON or JSON lines.", "Log one with"
-        files = self.with_files(run, lambda files: files)
+        files = self._files_of(run)
         if isinstance(files, LocalFiles) and not files.root.is_dir():
             why = f"its folder {clean_text(files.root, 160)} is not on this machine."
             remedy = "If it had files, bring them to that place; or log a table with"
@@ -633,7 +633,7 @@ class Store:
         """The file on this disk; and the run's files, when they had to be asked."""
         key = TableCache.key("table", self.label, run.id, ref.root, ref.path)
         with self._lock(key):
-            files = self.with_files(run, lambda files: files, watch=False)
+            files = self._files_of(run)
             local = files.local(ref.path)
             if local is not None:
                 size = local.stat().st_size
@@ -646,6 +646,10 @@ class Store:
             if listed is not None:
                 _refuse_large(run, ref.path, listed, max_bytes)
             return self._download(run, ref.path, listed, key, files, max_bytes), files
+
+    def _files_of(self, run: Run) -> RunFiles:
+        """The way to a run's files; nothing is asked of the server yet."""
+        return self.with_files(run, lambda files: files, watch=False)
 
     def _trusted(self, run: Run, ref: TableRef, entry: CacheEntry, files: RunFiles) -> bool:
         """Whether a cached file is still the run's: sure once the run has ended, else by size."""

@@ -146,6 +146,19 @@ def rows_of(model: int, rows: int = 200, *, labels: int = 1) -> pd.DataFrame:
     )
 
 
+def log_table(table: pd.DataFrame, run_id: str, uri: str, *, metrics: bool = True) -> None:
+    """Log a table of `predictions_table` to a run, as a training script does."""
+    log_predictions(
+        table["y_true"],
+        table["y_prob"],
+        sensitive_features=table[["sex", "region"]],
+        environment=table["environment"],
+        run_id=run_id,
+        tracking_uri=uri,
+        metrics=metrics,
+    )
+
+
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
     """Three algorithms with two seeds each, logged as a training script does."""
@@ -157,15 +170,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
         run_id = shelf.run(
             "Lab", name, algorithm=algorithm, seed=str(seed), environment="south", dataset="Lab"
         )
-        table = predictions_table(number, noise=0.5 + 0.07 * number)
-        log_predictions(
-            table["y_true"],
-            table["y_prob"],
-            sensitive_features=table[["sex", "region"]],
-            environment=table["environment"],
-            run_id=run_id,
-            tracking_uri=shelf.uri,
-        )
+        log_table(predictions_table(number, noise=0.5 + 0.07 * number), run_id, shelf.uri)
     shelf.run("Other", "alone", predictions_table(50, 120), algorithm="IRM", seed="1")
     shelf.experiment("Empty")
     return shelf

@@ -11,11 +11,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from rise_core.tracking import connect, log_predictions
+from rise_core.tracking import connect
 from rise_core.tracking.writing import EVALUATION_TAG, REPORT_PATH
-from tests.app.conftest import Shelf, predictions_table
+from tests.app.conftest import Shelf, log_table, predictions_table
 from tests.app.reading import Screen
-from tests.tracking.conftest import Workspace, _workspace
+from tests.tracking.conftest import Workspace, _workspace, close
 from tests.tracking.servers import ADMIN, PASSWORD, as_admin
 
 Open = Callable[..., Screen]
@@ -26,16 +26,7 @@ SHOW, ALL = "Show what would be written", "numbers|report|columns"
 def with_run(workspace: Workspace) -> str:
     """Log a run with predictions, and with no numbers."""
     run_id = workspace.run("erm", environment="south")
-    table = predictions_table(3)
-    log_predictions(
-        table["y_true"],
-        table["y_prob"],
-        sensitive_features=table[["sex", "region"]],
-        environment=table["environment"],
-        run_id=run_id,
-        tracking_uri=workspace.uri,
-        metrics=False,
-    )
+    log_table(predictions_table(3), run_id, workspace.uri, metrics=False)
     return run_id
 
 
@@ -196,15 +187,6 @@ def test_what_somebody_else_wrote_meanwhile_is_not_replaced(
     show(page)
     assert planned(page).set_index("name").loc["rise.w1", "now"] == "0.125"
     assert any("1 of them would replace" in text for text in page.texts)
-
-
-def close(workspace: Workspace, run_id: str, how: str) -> None:
-    if how == "deleted":
-        workspace.client.delete_run(run_id)
-    elif how == "locked":
-        workspace.client.set_tag(run_id, "rise.locked", "audit 2026")
-    else:
-        workspace.client.update_run(run_id, status="RUNNING")
 
 
 CLOSED = {

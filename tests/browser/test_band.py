@@ -107,9 +107,8 @@ def test_the_keyboard_does_the_same(app: App, page: Any, tmp_path: Path) -> None
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "To, %"
 
 
-def test_a_click_on_a_threshold_chart_moves_the_threshold(
-    app: App, page: Any, assert_quiet: Callable[[Any], None]
-) -> None:
+def threshold_chart(app: App, page: Any) -> Any:
+    """Open the first of the charts whose threshold can be moved."""
     page.set_viewport_size({"width": 1440, "height": 2000})
     page.set_default_timeout(120_000)
     page.goto(f"{app.url}/diagnose?tab=Threshold", timeout=120_000)
@@ -119,15 +118,26 @@ def test_a_click_on_a_threshold_chart_moves_the_threshold(
     page.wait_for_timeout(500)
     chart = page.locator("[data-testid=stVegaLiteChart]").nth(1)
     chart.scroll_into_view_if_needed()
-    box = chart.bounding_box()
-    page.mouse.click(box["x"] + 0.4 * box["width"], box["y"] + 0.5 * box["height"])
+    return chart
+
+
+def threshold_set(page: Any) -> str:
+    """Wait for a threshold, hold that the whole page has it, and return it."""
     until(page, lambda: "threshold" in query(page), "a threshold in the address")
     wait_until_done(page)
-    clicked = query(page)["threshold"]
-    assert 0.2 < float(clicked) < 0.5
-    assert f"threshold {clicked}" in " ".join(
-        page.locator(".rise-facts").first.inner_text().split()
-    )
+    found: str = query(page)["threshold"]
+    assert 0.2 < float(found) < 0.5
+    assert f"threshold {found}" in " ".join(page.locator(".rise-facts").first.inner_text().split())
+    return found
+
+
+def test_a_click_on_a_threshold_chart_moves_the_threshold(
+    app: App, page: Any, assert_quiet: Callable[[Any], None]
+) -> None:
+    chart = threshold_chart(app, page)
+    box = chart.bounding_box()
+    page.mouse.click(box["x"] + 0.4 * box["width"], box["y"] + 0.5 * box["height"])
+    clicked = threshold_set(page)
     # The slider has the last word: what was clicked before does not come back.
     slider = page.get_by_role("slider", name="Threshold")
     slider.focus()
@@ -142,15 +152,7 @@ def test_a_click_on_a_threshold_chart_moves_the_threshold(
 def test_the_mark_of_a_threshold_chart_can_be_dragged(
     app: App, page: Any, assert_quiet: Callable[[Any], None]
 ) -> None:
-    page.set_viewport_size({"width": 1440, "height": 2000})
-    page.set_default_timeout(120_000)
-    page.goto(f"{app.url}/diagnose?tab=Threshold", timeout=120_000)
-    wait_for_chart(page)
-    wait_until_done(page)
-    page.get_by_text("Drag the mark").wait_for()
-    page.wait_for_timeout(500)
-    chart = page.locator("[data-testid=stVegaLiteChart]").nth(1)
-    chart.scroll_into_view_if_needed()
+    chart = threshold_chart(app, page)
     box = chart.bounding_box()
 
     def at(share: float, height: float = 0.5) -> tuple[float, float]:
@@ -170,13 +172,7 @@ def test_the_mark_of_a_threshold_chart_can_be_dragged(
     assert "threshold" not in query(page)
     page.mouse.move(*at(0.4), steps=6)
     page.mouse.up()
-    until(page, lambda: "threshold" in query(page), "a threshold in the address")
-    wait_until_done(page)
-    dragged = query(page)["threshold"]
-    assert 0.2 < float(dragged) < 0.5
-    assert f"threshold {dragged}" in " ".join(
-        page.locator(".rise-facts").first.inner_text().split()
-    )
+    dragged = threshold_set(page)
 
     # Let go beside the plot, it returns.
     box = chart.bounding_box()

@@ -97,6 +97,16 @@ def _workspace(uri: str, artifacts: str | None = None) -> Workspace:
     return Workspace(uri, client, client.create_experiment(name, artifact_location=artifacts))
 
 
+def close(workspace: Workspace, run_id: str, how: str) -> None:
+    """Close a run to writing: "deleted", "locked", or still running."""
+    if how == "deleted":
+        workspace.client.delete_run(run_id)
+    elif how == "locked":
+        workspace.client.set_tag(run_id, "rise.locked", "audit 2026")
+    else:
+        workspace.client.update_run(run_id, status="RUNNING")
+
+
 @pytest.fixture
 def on_server(server_url: str) -> Workspace:
     return _workspace(server_url)

@@ -13,6 +13,7 @@ from rise_core.exceptions import ServerUnreachableError, TrackingError
 from rise_core.tracking import connect, log_predictions
 from rise_core.tracking.writing import EVALUATION_TAG, REPORT_PATH, plan, write
 from rise_core.uncertainty import not_resampled
+from tests.tracking.conftest import close
 
 
 @pytest.fixture
@@ -102,15 +103,6 @@ def test_a_store_is_read_only_unless_asked(workspace, run_id) -> None:
     assert snapshot(workspace, run_id) == before
     assert store.read_only
     assert not connect(workspace.uri, writable=True).read_only
-
-
-def close(workspace, run_id: str, how: str) -> None:
-    if how == "deleted":
-        workspace.client.delete_run(run_id)
-    elif how == "locked":
-        workspace.client.set_tag(run_id, "rise.locked", "audit 2026")
-    else:
-        workspace.client.update_run(run_id, status="RUNNING")
 
 
 CLOSED = {"deleted": "has been deleted", "locked": r"locked by .*\(audit 2026\)",
