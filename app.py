@@ -100,16 +100,20 @@ def table() -> None:
     actions = st.container(horizontal=True, vertical_alignment="center")
     with actions:
         buttons = st.container(horizontal=True, vertical_alignment="center", width="stretch")
-        if has_seeds and group != linked_switch(
-            "Group seeds", "seeds", help="One line for the runs that differ in their seed alone."
-        ):
-            st.rerun()
-        bare = st.toggle(
-            "Bare numbers",
-            key="bare numbers",
-            persist_state="session",
-            help="Plain numbers to copy, without their intervals and nulls.",
-        )
+        # Together, so that a narrow screen moves both below the buttons.
+        with st.container(horizontal=True, width="content"):
+            if has_seeds and group != linked_switch(
+                "Group seeds",
+                "seeds",
+                help="One line for the runs that differ in their seed alone.",
+            ):
+                st.rerun()
+            bare = st.toggle(
+                "Bare numbers",
+                key="bare numbers",
+                persist_state="session",
+                help="Plain numbers to copy, without their intervals and nulls.",
+            )
     if group and has_seeds:
         st.caption(ABOUT_SEEDS)
     look = Look(stage.theme, bare, search.order.key if search.order.metric else "", parents)
